@@ -1,0 +1,46 @@
+"""JSON in and out without changing a number.
+
+Floats are read as decimals, so `1.10` stays `1.10` and `1e400` does not become infinity;
+integers keep every digit. What msgspec refuses and the world sends all the same (lone
+surrogates, when a stream cuts an emoji in two) goes through the standard library.
+"""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+"""A JSON object as it is on the wire."""
+
+_decoder = msgspec.json.Decoder(float_hook=Decimal)
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+
+def decode(raw: bytes | msgspec.Raw | str) -> Any:
+    """The value that JSON text says. Raises ValueError for what is not JSON."""
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_leniently(raw)
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON text."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8: only an escape can say it
+        return json.dumps(value, separators=(",", ":"), default=float).encode()
+
+
+def _decode_leniently(raw: bytes | msgspec.Raw | str) -> Any:
+    text = raw if isinstance(raw, str) else bytes(raw).decode()
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,55 @@
+"""Errors, split by whose fault they are. What the model does wrong is never an error.
+
+ToolfoldError
+├── BadRequest          the client: a 400 in OpenAI's shape that names the field
+└── UpstreamFailed      a round did not come to its end
+    ├── Refused         the upstream answered with an error status: passed on unchanged
+    ├── Erred           the upstream put an error into a reply that began with 200
+    └── Broken          no reply, half a reply, or not a reply: a 502 or 504 of ours
+"""
+
+from dataclasses import dataclass, field
+
+
+class ToolfoldError(Exception):
+    """The root of the tree."""
+
+
+@dataclass
+class BadRequest(ToolfoldError):
+    """What is wrong with the client's request, in words that say what to change."""
+
+    message: str
+    param: str
+    """The field, as OpenAI writes it: `tools[3].function.name`."""
+    code: str = "invalid_value"
+
+
+class UpstreamFailed(ToolfoldError):
+    """A round that did not come to its end."""
+
+
+@dataclass
+class Refused(UpstreamFailed):
+    """An answer with a status of 400 or more."""
+
+    status: int
+    body: bytes
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+
+@dataclass
+class Erred(UpstreamFailed):
+    """An `error` inside a reply whose status was 200."""
+
+    body: bytes
+    """The JSON text that holds the `error` member."""
+
+
+@dataclass
+class Broken(UpstreamFailed):
+    """The upstream could not be reached, stopped in the middle or did not speak the protocol."""
+
+    message: str
+    code: str = "upstream_error"
+    status: int = 502

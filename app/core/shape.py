@@ -1,0 +1,135 @@
+"""A catalog as a policy shows it: what is declared, what is listed, what is gone.
+
+Compiled once for a catalog and the policy fields that matter here, then looked up.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.core import wording
+from app.core.catalog import Catalog, Count
+from app.core.codec import encode
+from app.core.manifest import Listed, Manifest, grouped, manifest, signature
+from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
+from app.core.tools import Tool
+
+BRIDGE_NAMES = ("tool_search", "toolfold_tool_search")
+_LONGEST_DESCRIPTION = 1_024
+"""OpenAI and Azure have refused longer function descriptions with a 400."""
+_MOST_FAMILIES = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What a policy makes of a catalog."""
+
+    catalog: Catalog
+    rulings: tuple[Ruling, ...]
+    """One for each tool, in the client's order."""
+    direct: tuple[Tool, ...]
+    """In the order of their declaration: by name."""
+    deferred: dict[str, Tool]
+    """By name, in the client's order."""
+    names: dict[str, Exposure]
+    """Every tool that has a name."""
+    manifest: Manifest
+    families: str
+    """The families in one line, for a model that has to be told how to search."""
+    limit: int
+    """Hits of a query that does not say how many."""
+    opted_in: bool
+    """The client marked a tool as deferred, or sent a hosted search tool."""
+    bridge_name: str
+    bridge: bytes
+    """The bridge's declaration, with the manifest in it."""
+    offered: int
+    """Tokens of the client's tools."""
+    sent: int
+    """Tokens of the direct tools and the bridge."""
+
+    def tokens(self, tool: Tool) -> int:
+        """Tokens of one named tool's declaration."""
+        return self.catalog.tokens[self.catalog.by_name[tool.name]]
+
+    def bridge_as(self, name: str, *, in_system: bool) -> bytes:
+        """The bridge's declaration under another name, or with the manifest elsewhere."""
+        if name == self.bridge_name and not in_system:
+            return self.bridge
+        listing = "" if in_system else self.manifest.text
+        return _declaration(name, len(self.deferred), listing, self.limit)
+
+
+def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
+    """Rule on every tool, write the manifest, weigh the result."""
+    rulings = tuple(_rule(policy, catalog, at, count) for at in range(len(catalog.tools)))
+    ruled = list(zip(catalog.tools, rulings, strict=True))
+    deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
+    listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
+    text = manifest(listed, policy.manifest_tokens, count)
+    name = free_name(catalog.by_name)
+    bridge = _declaration(name, len(deferred), text.text, policy.limit)
+    weights = zip(catalog.tokens, rulings, strict=True)
+    direct = sum(tokens for tokens, ruling in weights if ruling.exposure == "direct")
+    return Shape(
+        catalog=catalog,
+        rulings=rulings,
+        direct=tuple(sorted(_of(ruled, "direct"), key=lambda tool: tool.name)),
+        deferred={tool.name: tool for tool in deferred},
+        names={tool.name: ruling.exposure for tool, ruling in ruled if tool.name},
+        manifest=text,
+        families=_summary(listed),
+        limit=policy.limit,
+        opted_in=any(tool.mark or tool.is_hosted_search for tool in catalog.tools),
+        bridge_name=name,
+        bridge=bridge,
+        offered=sum(catalog.tokens),
+        sent=direct + count(bridge.decode()),
+    )
+
+
+def free_name(taken: Iterable[str]) -> str:
+    """The bridge's name: the client's own tools keep theirs."""
+    taken = set(taken)
+    numbered = (f"{BRIDGE_NAMES[-1]}_{n}" for n in range(2, len(taken) + 3))
+    return next(name for name in (*BRIDGE_NAMES, *numbered) if name not in taken)
+
+
+def _declaration(name: str, count: int, listing: str, limit: int) -> bytes:
+    """The bridge with the listing where it fits; "" says that it stands in the system message."""
+    below = wording.BRIDGE.format(count=count, where=wording.BELOW) + "\n\n" + listing
+    description, queries = below, wording.QUERIES
+    if not listing:
+        description = wording.BRIDGE.format(count=count, where=wording.IN_SYSTEM)
+    elif len(below) >= _LONGEST_DESCRIPTION:
+        description = wording.BRIDGE.format(count=count, where=wording.IN_QUERIES)
+        queries = f"{queries}\n\n{listing}"
+    most = wording.LIMIT.format(default=limit, most=MOST_HITS)
+    parameters = {
+        "type": "object",
+        "properties": {
+            "queries": {"type": "array", "items": {"type": "string"}, "description": queries},
+            "limit": {"type": "integer", "description": most},
+        },
+        "required": ["queries"],
+    }
+    function = {"name": name, "description": description, "parameters": parameters}
+    return encode({"type": "function", "function": function})
+
+
+def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:
+    return [tool for tool, ruling in ruled if ruling.exposure == exposure]
+
+
+def _rule(policy: Policy, catalog: Catalog, position: int, count: Count) -> Ruling:
+    tool, family = catalog.tools[position], catalog.families[position]
+    ruling = policy.rule(tool, family.name if family else None)
+    if ruling == ("deferred", "default") and count(signature(tool)) >= catalog.tokens[position]:
+        return Ruling("direct", "its line in the manifest would cost as much as its schema")
+    return ruling
+
+
+def _summary(listed: list[Listed]) -> str:
+    sizes = [(family.name, len(tools)) for family, tools in grouped(listed) if family]
+    if not sizes:
+        return wording.NO_FAMILIES.format(count=len(listed))
+    return ", ".join(f"{name} ({size})" for name, size in sizes[:_MOST_FAMILIES])

@@ -1,0 +1,51 @@
+"""Every word that the model reads.
+
+Measured with small and large models: without the list of names a model does not suspect
+that it has more tools; with it most calls are made straight from the list, and signatures
+make their arguments right. So the list is always there, and its names may be called.
+"""
+
+BRIDGE = (
+    "Finds and loads tools. You have more tools than those declared: {count} more are listed "
+    "{where}. Search here before you say that something cannot be done or that you have no tool "
+    "for it; what is found is declared to you at once. A tool that is listed with its full name "
+    "can also be called straight away."
+)
+BELOW = "below"
+IN_QUERIES = "in the description of `queries`"
+IN_SYSTEM = "in the system message"
+
+QUERIES = (
+    "What you need, one phrase for each capability: 2 to 6 keywords (action, object, service), "
+    'in the language of the tools. Example: ["create calendar event", "send email"]. '
+    "`select:NAME` loads a tool by its name."
+)
+LIMIT = "Most tools to load for each phrase (default {default}, at most {most})."
+
+SIGNATURES = "More tools, as name(required, optional?): purpose"
+SENTENCES = "More tools, as name: purpose"
+FAMILIES = (
+    "More tools by family; a full name is the prefix before `:` and one of the words after it"
+)
+EXAMPLES = "More tools by family, with their number and examples"
+BARE = "{count} more tools. Search for what you need."
+
+FOUND = "These tools are declared to you now: call the one you need by its name."
+NOTHING = "No tool matches. Search again with other words: the action, the object, the service."
+SOME_UNMATCHED = "Nothing matched the queries in `unmatched`: search again with other words."
+TRUNCATED = "More tools matched than fit here: search with narrower words for the others."
+LAST_SEARCH = "This was the last search of this turn: go on with what you have."
+NO_MORE_SEARCHES = (
+    "No search was made: this turn has used all of its searches. Call a declared tool, or "
+    "answer with what you have."
+)
+HOW_TO_SEARCH = (
+    'The arguments could not be read. Write them like {{"queries": ["create calendar event"]}}. '
+    "The tools belong to: {families}."
+)
+NO_FAMILIES = "{count} tools without a common prefix"
+
+UNKNOWN = "There is no tool called `{name}`, so nothing was run."
+CLOSE = "Did you mean {names}?"
+USE_SEARCH = "Call `{bridge}` with what you want to do to find the right tool."
+DROPPED = "Nothing was run: this call was not made."

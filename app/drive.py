@@ -1,0 +1,34 @@
+"""The one driver: streamed and buffered replies both pass through here."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from app.core.chunks import Chunk
+from app.core.errors import UpstreamFailed
+from app.core.search import Rankings, Search
+from app.core.turn import Turn
+
+Rank = Callable[[Search], Awaitable[Rankings]]
+
+
+class Rounds(Protocol):
+    """Where rounds are played."""
+
+    def chunks(self, request: bytes) -> AsyncGenerator[Sequence[Chunk], None]:
+        """The reply to a request, as the chunks of each read. Raises UpstreamFailed."""
+        ...
+
+
+async def run(turn: Turn, rounds: Rounds, rank: Rank) -> AsyncGenerator[list[Chunk], None]:
+    """What the client may see, read by read; a read that shows it nothing is an empty list.
+    Raises UpstreamFailed where the turn cannot go on."""
+    while request := turn.next_request():
+        try:
+            async with aclosing(rounds.chunks(request)) as reads:
+                async for chunks in reads:
+                    yield turn.receive(chunks)
+        except UpstreamFailed as failure:
+            turn.fail(failure)
+        for search in turn.searches():
+            turn.answer(search, await rank(search))

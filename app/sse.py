@@ -1,0 +1,67 @@
+"""Server-sent events as bytes. https://html.spec.whatwg.org/multipage/server-sent-events.html
+
+Lines end in CR, LF or CRLF and in nothing else: `str.splitlines` also cuts at U+2028 and
+U+0085, which JSON may hold. An event keeps its bytes, so that it can be passed on as it came.
+"""
+
+import re
+from typing import NamedTuple
+
+from app.core.errors import Broken
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
+_OVERLAP = 3
+"""Bytes before a cut that may belong to a blank line behind it."""
+_BOM = b"\xef\xbb\xbf"
+LARGEST_EVENT = 4 * 1024 * 1024
+
+
+class Event(NamedTuple):
+    """An event: its bytes with the blank line, and its data, None for a comment."""
+
+    raw: bytes
+    data: bytes | None
+
+
+class Decoder:
+    """Feed bytes as they arrive; get the events that they complete."""
+
+    def __init__(self, largest: int = LARGEST_EVENT) -> None:
+        self._rest = b""
+        self._begun = False
+        self._largest = largest
+
+    def feed(self, received: bytes) -> list[Event]:
+        """Raises Broken for an event that does not end within the limit."""
+        scanned = max(len(self._rest) - _OVERLAP, 0)
+        text = self._rest + received
+        if not self._begun:
+            if len(text) < len(_BOM) and _BOM.startswith(text):
+                self._rest = text
+                return []
+            text, self._begun = text.removeprefix(_BOM), True
+        events, start = [], 0
+        for blank in _BLANK_LINE.finditer(text, scanned):
+            events.append(_event(text[start : blank.end()]))
+            start = blank.end()
+        self._rest = text[start:]
+        if len(self._rest) > self._largest:
+            raise Broken("An event of the upstream's stream is too long.")
+        return events
+
+    def flush(self) -> list[Event]:
+        """The last event of a stream that ended without its blank line."""
+        rest, self._rest = self._rest.strip(b"\r\n"), b""
+        return [_event(rest + b"\n\n")] if rest else []
+
+
+def encode(data: bytes) -> bytes:
+    """An event with this one line of data."""
+    return b"data: " + data + b"\n\n"
+
+
+def _event(raw: bytes) -> Event:
+    fields = (line.partition(b":") for line in _LINE_END.split(raw))
+    data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
+    return Event(raw, b"\n".join(data) if data else None)

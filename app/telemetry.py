@@ -1,0 +1,118 @@
+"""What is said about a request: response headers for the app, a log line for the operator.
+
+Never prompts, arguments, tool texts or keys.
+"""
+
+import sys
+import traceback
+from dataclasses import dataclass, field
+from secrets import token_hex
+from time import perf_counter
+from typing import Any, Literal
+
+import msgspec
+import structlog
+
+from app.core.plan import Fold, Plan, Relay, Trim
+from app.core.shape import Shape
+from app.core.turn import Turn
+from app.http import Headers
+
+Decision = Literal["folded", "relayed"]
+
+
+def configure_logging(level: str) -> None:
+    """JSON lines on standard error."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+            structlog.processors.JSONRenderer(serializer=_serialized),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+@dataclass
+class Report:
+    """What is known of one request. Filled in as it is served."""
+
+    path: str
+    id: str = field(default_factory=lambda: token_hex(8))
+    decision: Decision = "relayed"
+    reason: str = "other-endpoint"
+    tools: tuple[int, int] | None = None
+    """Declared in the first round, offered by the client."""
+    tokens: tuple[int, int] | None = None
+    """The same, in tokens."""
+    rounds: int = 0
+    searches: int = 0
+    status: int = 0
+    """0: the client hung up before there was one."""
+    error: str | None = None
+    began: float = field(default_factory=perf_counter)
+
+    def planned(self, plan: Plan, shape: Shape | None) -> None:
+        """Take in what was decided."""
+        self.reason = plan.reason
+        if shape is None or shape.catalog.fault is not None:
+            return
+        count = shape.catalog.count
+        match plan:
+            case Relay():
+                self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
+            case Trim():
+                self.decision = "folded"
+                self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
+            case Fold():
+                self.decision = "folded"
+                self.tools, self.tokens = (len(plan.declared), count), (plan.sent, shape.offered)
+
+    def played(self, turn: Turn) -> None:
+        """Take in how the turn went."""
+        self.rounds, self.searches = turn.rounds, turn.searched
+
+    def headers(self, *, searches: bool = False) -> Headers:
+        """The response headers that say what was done."""
+        said: list[tuple[str, str]] = [
+            ("decision", self.decision),
+            ("reason", self.reason),
+            ("request-id", self.id),
+        ]
+        if self.tools is not None:
+            said.append(("tools", "{}/{}".format(*self.tools)))
+        if self.tokens is not None:
+            said.append(("tokens", "{}/{}".format(*self.tokens)))
+        if searches:
+            said.append(("searches", str(self.searches)))
+        return [(f"x-toolfold-{name}".encode(), value.encode()) for name, value in said]
+
+    def log(self) -> None:
+        """The request's one line."""
+        structlog.get_logger().info(
+            "request",
+            request_id=self.id,
+            path=self.path,
+            decision=self.decision,
+            reason=self.reason,
+            tools=self.tools,
+            tokens=self.tokens,
+            rounds=self.rounds,
+            searches=self.searches,
+            status=self.status,
+            error=self.error,
+            ms=round(1_000 * (perf_counter() - self.began), 1),
+        )
+
+
+def log_fault(event: str, error: Exception) -> None:
+    """A fault of ours: where it happened, and nothing of what it was working on."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    structlog.get_logger().error(event, error=type(error).__name__, where=where)
+
+
+def _serialized(event: dict[str, Any], **_: Any) -> str:
+    return msgspec.json.encode(event).decode()

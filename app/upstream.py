@@ -1,0 +1,147 @@
+"""The upstream: requests out, replies in as chunks.
+
+The transport is driven directly: a client above it would replay one tenant's cookies to
+the next, follow redirects and take proxies from the environment.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import httpx2
+
+from app import sse
+from app.core.chunks import DONE, Chunk, as_chunk
+from app.core.codec import Json, decode, encode
+from app.core.errors import Broken, Erred, Refused, UpstreamFailed
+from app.http import Headers
+
+_EVENT_STREAM = "text/event-stream"
+_LEAST_ERROR = 300
+"""Redirects are not followed: the client gets them, as it gets a refusal."""
+
+
+class Upstream:
+    """One OpenAI-compatible API, reached through one pool of connections."""
+
+    def __init__(
+        self, base_url: str, transport: httpx2.AsyncBaseTransport, timeouts: dict[str, float]
+    ) -> None:
+        self._origin, self._prefix = _split(base_url)
+        self._transport = transport
+        self._extensions = {"timeout": timeouts}
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, target: bytes, headers: Headers, content: bytes | AsyncIterable[bytes]
+    ) -> AsyncIterator[httpx2.Response]:
+        """A reply whose body is still to be read. Raises Broken.
+
+        `target` is the path below the base URL with its query, as the client sent it.
+        """
+        url = httpx2.URL(self._origin).copy_with(raw_path=self._prefix + target)
+        request = httpx2.Request(
+            method, url, headers=headers, content=content or None, extensions=self._extensions
+        )
+        try:
+            response = await self._transport.handle_async_request(request)
+            try:
+                yield response
+            finally:
+                await response.aclose()
+        except httpx2.HTTPError as error:
+            raise _broken(error) from error
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._transport.aclose()
+
+
+class Rounds:
+    """The rounds of one client request: its address and headers, other bodies."""
+
+    def __init__(
+        self, upstream: Upstream, target: bytes, headers: Headers, *, streaming: bool
+    ) -> None:
+        self.headers: Headers = []
+        """Of the latest reply."""
+        self._upstream = upstream
+        self._target = target
+        self._sent = headers
+        self._streaming = streaming
+        """The client's framing: bytes of the other one are of no use to it."""
+
+    async def chunks(self, request: bytes) -> AsyncGenerator[list[Chunk], None]:
+        """The reply to one round, read by read. Raises UpstreamFailed."""
+        async with self._upstream.open("POST", self._target, self._sent, request) as response:
+            self.headers = response.headers.raw
+            if response.status_code >= _LEAST_ERROR:
+                body = await response.aread()
+                raise Refused(response.status_code, body, self.headers)
+            if _EVENT_STREAM not in response.headers.get("content-type", ""):
+                chunk = _whole(await response.aread())
+                yield [Chunk(chunk.data) if self._streaming else chunk, DONE]
+                return
+            async for chunks in _events(response):
+                yield chunks if self._streaming else [Chunk(c.data) for c in chunks]
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[list[Chunk]]:
+    decoder = sse.Decoder()
+    async for received in response.aiter_bytes():
+        chunks, failure = _read(decoder.feed(received))
+        yield chunks
+        if failure is not None:
+            raise failure
+    chunks, failure = _read(decoder.flush())
+    yield chunks
+    if failure is not None:
+        raise failure
+
+
+def _read(events: list[sse.Event]) -> tuple[list[Chunk], UpstreamFailed | None]:
+    """The chunks before the first event that says an error, and that error."""
+    chunks: list[Chunk] = []
+    for event in events:
+        if event.data is not None and event.data.strip() == b"[DONE]":
+            chunks.append(DONE)
+            continue
+        data = _object(event.data or b"")
+        if data is not None and data.get("error"):
+            return chunks, Erred(encode(data))
+        chunks.append(Chunk(data or {}, event.raw))
+    return chunks, None
+
+
+def _whole(body: bytes) -> Chunk:
+    data = _object(body)
+    if data is None:
+        raise Broken("The upstream's reply is not a JSON object.")
+    if data.get("error") and not data.get("choices"):
+        raise Erred(body)
+    return Chunk(as_chunk(data), body)
+
+
+def _object(text: bytes) -> Json | None:
+    try:
+        value = decode(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _split(base_url: str) -> tuple[str, bytes]:
+    parts = urlsplit(base_url)
+    return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/").encode()
+
+
+def _broken(error: httpx2.HTTPError) -> Broken:
+    match error:
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return Broken("The upstream could not be reached.", "upstream_unreachable")
+        case httpx2.PoolTimeout():
+            return Broken("No connection to the upstream became free.", "overloaded", 503)
+        case httpx2.TimeoutException():
+            return Broken("The upstream did not answer in time.", "upstream_timeout", 504)
+        case _:
+            return Broken("The upstream broke off or did not speak HTTP.")

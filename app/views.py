@@ -1,0 +1,53 @@
+"""What the command line prints: tables for people, JSON for programs."""
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from app.explain import Ranked
+
+
+def print_json(value: Any) -> None:
+    """Indented JSON on standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def rankings_as_json(found: dict[str, Ranked]) -> list[dict[str, Any]]:
+    """One object a query."""
+    return [
+        {"query": query, "tools": [{"name": name, "score": round(s, 3)} for name, s in hits]}
+        for query, hits in found.items()
+    ]
+
+
+def print_rankings(console: Console, found: dict[str, Ranked]) -> None:
+    """One table a query."""
+    for query, hits in found.items():
+        table = Table("#", "tool", "score", title=escape(query), title_justify="left")
+        for position, (name, score) in enumerate(hits, 1):
+            table.add_row(str(position), escape(name), f"{score:.2f}")
+        console.print(table if hits else f"{escape(query)}: no tool matches")
+
+
+def print_plan(console: Console, plan: dict[str, Any]) -> None:
+    """The decision, the tools with their rules, the tokens and the manifest."""
+    console.print(f"[bold]{plan['decision']}[/]: {plan['reason']}")
+    if plan["tokens"] is None:
+        return
+    table = Table("tool", "exposure", "rule", "tokens")
+    table.columns[-1].justify = "right"
+    for tool in plan["tools"]:
+        row = (escape(tool["name"] or "-"), tool["exposure"], escape(tool["rule"]))
+        table.add_row(*row, f"{tool['tokens']:,}")
+    console.print(table)
+    offered, sent = plan["tokens"]["offered"], plan["tokens"]["sent"]
+    share = 1 - sent / offered if offered else 0
+    console.print(f"tool tokens: {offered:,} offered, {sent:,} sent ({share:.0%} saved)")
+    if "declared" in plan:
+        console.print(f"declared: {escape(', '.join(plan['declared']))}")
+    if plan["manifest"]:
+        console.rule("what the model reads")
+        console.print(escape(plan["manifest"]), highlight=False, soft_wrap=True)

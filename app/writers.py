@@ -1,0 +1,179 @@
+"""How a reply is written to the client: as events while it is made, or as one body."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from time import perf_counter
+from typing import Any
+
+import httpx2
+
+from app import sse
+from app.core.chunks import DONE, Chunk, as_completion, fold
+from app.core.codec import Json, decode, encode
+from app.core.errors import BadRequest, Broken, Erred, Refused, ToolfoldError
+from app.core.turn import Turn
+from app.http import Headers, Send, respond, returned, start, write
+from app.telemetry import Report
+
+FRAMING = (b"content-type", b"content-length", b"content-encoding")
+"""Headers of the upstream's framing: what goes out is decoded and may be of another length."""
+_JSON = (b"content-type", b"application/json")
+_EVENT_STREAM = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+"""Proxies on the way must not hold events back."""
+
+Reads = AsyncIterator[list[Chunk]]
+Head = Callable[[], Headers]
+"""The upstream's headers of the latest round, less its framing, with our own: asked for
+when they are needed."""
+
+
+class EventStream:
+    """A streamed reply. Its status waits for the first visible chunk, so that a refusal of
+    any round can still have its own."""
+
+    def __init__(self, send: Send, turn: Turn, head: Head, patience: float) -> None:
+        self._send = send
+        self._turn = turn
+        self._head = head
+        self._deadline = perf_counter() + patience
+        self._timer: asyncio.Task[None] | None = None
+        self._is_done = False
+
+    async def write(self, reads: Reads) -> None:
+        """Tell the client what there is to tell. Raises UpstreamFailed while there still
+        can be another status; later, one error event ends the stream, without `[DONE]`."""
+        try:
+            async for chunks in reads:
+                if chunks:
+                    await self._tell(chunks)
+                elif not self._turn.status_is_spent and self._timer is None:
+                    self._timer = asyncio.create_task(self._begin_in_time())
+            if not self._is_done:
+                await self._tell([DONE])
+        except ToolfoldError as failure:
+            if not self._turn.status_is_spent and not isinstance(failure, Erred):
+                raise
+            await self._begin()
+            await write(self._send, sse.encode(_error_text(failure)))
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    async def end(self) -> None:
+        """The last byte: apart, since from here on the connection is another request's."""
+        await write(self._send, b"", more=False)
+
+    async def _tell(self, chunks: list[Chunk]) -> None:
+        await self._begin()
+        self._is_done = chunks[-1] is DONE
+        events = (chunk.raw or sse.encode(encode(chunk.data)) for chunk in chunks)
+        await write(self._send, b"".join(events))
+
+    async def _begin(self) -> None:
+        if not self._turn.status_is_spent:
+            self._turn.status_is_spent = True
+            ours = dict(_EVENT_STREAM)
+            kept = [header for header in self._head() if header[0] not in ours]
+            await start(self._send, 200, [*kept, *_EVENT_STREAM])
+
+    async def _begin_in_time(self) -> None:
+        """A client that waits through hidden rounds sees at least the head: many give up
+        after some silence, and directly they would have had it by now."""
+        await asyncio.sleep(self._deadline - perf_counter())
+        await self._begin()
+
+
+class Relayed:
+    """A reply that is passed back as the bytes that come."""
+
+    def __init__(self, send: Send, report: Report) -> None:
+        self._send = send
+        self._report = report
+        self._last = b""
+        self._has_begun = False
+        self._is_events = False
+
+    async def copy(self, response: httpx2.Response) -> None:
+        """Status, headers and body, but for the last byte."""
+        self._report.status = response.status_code
+        self._is_events = "text/event-stream" in response.headers.get("content-type", "")
+        headers = [*returned(response.headers.raw), *self._report.headers()]
+        self._has_begun = True
+        await start(self._send, response.status_code, headers)
+        async for data in response.aiter_raw():
+            self._last = data
+            await write(self._send, data)
+
+    async def fail(self, failure: Broken) -> None:
+        """The upstream broke off. Where a whole event was the last thing said, an error
+        event can follow; otherwise the connection breaks off here too."""
+        self._report.error = failure.code
+        if not self._has_begun:
+            self._report.status = await write_failure(
+                self._send, failure, self._report.headers(), 0
+            )
+        elif self._is_events and self._last.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+            await write(self._send, sse.encode(_error_text(failure)), more=False)
+
+
+async def write_whole(send: Send, reads: Reads, head: Head) -> None:
+    """A buffered reply: the upstream's own bytes where one round said it all."""
+    chunks = [chunk async for read in reads for chunk in read if chunk is not DONE]
+    if len(chunks) == 1 and chunks[0].raw is not None:
+        body = chunks[0].raw
+    else:
+        body = encode(as_completion(fold(chunk.data for chunk in chunks)))
+    await respond(send, 200, [*head(), _JSON], body)
+
+
+async def write_failure(send: Send, failure: ToolfoldError, ours: Headers, rounds: int) -> int:
+    """A failure that can still have its status, which is returned."""
+    match failure:
+        case Refused():
+            kept = returned(failure.headers, b"content-length", b"content-encoding")
+            status, headers, body = failure.status, kept, failure.body
+        case Erred():  # as it would have been without us, if it was the only round
+            status, headers, body = 200 if rounds == 1 else 502, [_JSON], failure.body
+        case BadRequest():
+            status, headers, body = 400, [_JSON], _error_text(failure)
+        case Broken():
+            status, headers, body = failure.status, [_JSON], _error_text(failure)
+        case _:
+            raise failure
+    await respond(send, status, [*headers, *ours], body)
+    return status
+
+
+def error_body(message: str, kind: str, param: str | None, code: str | None) -> bytes:
+    """OpenAI's error object."""
+    error = {"message": message, "type": kind, "param": param, "code": code}
+    return encode({"error": error})
+
+
+def _error_text(failure: ToolfoldError) -> bytes:
+    match failure:
+        case Erred():
+            return failure.body
+        case BadRequest():
+            return error_body(failure.message, "invalid_request_error", failure.param, failure.code)
+        case Refused() if (body := _object(failure.body)) and "error" in body:
+            return encode(body)
+        case Refused():
+            message = f"The upstream answered with status {failure.status}."
+            return error_body(message, "upstream_error", None, str(failure.status))
+        case Broken():
+            return error_body(failure.message, "upstream_error", None, failure.code)
+        case _:
+            raise failure
+
+
+def _object(text: bytes) -> Json | None:
+    try:
+        value: Any = decode(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -2,10 +2,12 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 import httpx2
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -49,7 +51,14 @@ async def serve(settings: Settings) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to us: there are two of them in the process."""
+    """A server that leaves the signals to us, since there are two of them in the process, and
+    that says where it listens once it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            bound = [one.getsockname()[:2] for server in self.servers for one in server.sockets]
+            structlog.get_logger().info("listening", addresses=[f"{h}:{p}" for h, p in bound])
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

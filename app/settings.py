@@ -18,34 +18,55 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="TOOLFOLD_", extra="ignore", frozen=True)
 
     upstream_base_url: str = Field(
-        "https://api.openai.com/v1", description="The API to send requests to, as a base URL."
+        default="https://api.openai.com/v1",
+        description="The API to send requests to, as a base URL.",
     )
-    host: str = Field("127.0.0.1", description="Address that apps connect to.")
-    port: int = Field(8080, ge=0, le=65535, description="Port that apps connect to.")
-    admin_host: str = Field("127.0.0.1", description="Address of the admin port.")
-    admin_port: int = Field(9090, ge=0, le=65535, description="Port of health and readiness.")
-    mode: Mode = Field("auto", description="Fold when it pays (auto), always (on), never (off).")
-    strategy: Strategy = Field("promote", description="How a found tool becomes callable.")
-    direct: Patterns = Field((), description="Tools always declared: globs or family:NAME.")
-    deferred: Patterns = Field((), description="Tools not declared, but found by search.")
-    hidden: Patterns = Field((), description="Tools that no model may see or call.")
-    min_tokens: int = Field(2_000, ge=0, description="auto: fold from this many tool tokens on.")
-    min_saving: float = Field(0.4, ge=0, le=1, description="auto: least share of them saved.")
-    max_tools: int = Field(128, ge=1, description="Most tools the upstream takes.")
-    limit: int = Field(5, ge=1, le=MOST_HITS, description="Tools that one query loads.")
-    max_searches: int = Field(5, ge=1, description="Searches in one request of the app.")
-    manifest_tokens: int = Field(4_000, ge=0, description="Token budget of the list of tools.")
-    manifest_place: Place = Field("auto", description="Where the list stands: auto or system.")
-    result_tokens: int = Field(4_000, ge=1, description="Token budget of one search's result.")
-    catalog_cache_mb: int = Field(256, ge=1, description="Memory for compiled catalogs, in MB.")
-    connect_timeout: float = Field(5, gt=0, description="Seconds to reach the upstream.")
-    read_timeout: float = Field(600, gt=0, description="Seconds the upstream may be silent.")
-    max_connections: int = Field(1_000, ge=1, description="Connections to the upstream.")
+    host: str = Field(default="127.0.0.1", description="Address that apps connect to.")
+    port: int = Field(default=8080, ge=0, le=65535, description="Port that apps connect to.")
+    admin_host: str = Field(default="127.0.0.1", description="Address of the admin port.")
+    admin_port: int = Field(
+        default=9090, ge=0, le=65535, description="Port of health and readiness."
+    )
+    mode: Mode = Field(
+        default="auto", description="Fold when it pays (auto), always (on), never (off)."
+    )
+    strategy: Strategy = Field(default="promote", description="How a found tool becomes callable.")
+    direct: Patterns = Field(default=(), description="Tools always declared: globs or family:NAME.")
+    deferred: Patterns = Field(default=(), description="Tools not declared, but found by search.")
+    hidden: Patterns = Field(default=(), description="Tools that no model may see or call.")
+    min_tokens: int = Field(
+        default=2_000, ge=0, description="auto: fold from this many tool tokens on."
+    )
+    min_saving: float = Field(
+        default=0.4, ge=0, le=1, description="auto: least share of them saved."
+    )
+    max_tools: int = Field(default=128, ge=1, description="Most tools the upstream takes.")
+    limit: int = Field(default=5, ge=1, le=MOST_HITS, description="Tools that one query loads.")
+    max_searches: int = Field(default=5, ge=1, description="Searches in one request of the app.")
+    manifest_tokens: int = Field(
+        default=4_000, ge=0, description="Token budget of the list of tools."
+    )
+    manifest_place: Place = Field(
+        default="auto", description="Where the list stands: auto or system."
+    )
+    result_tokens: int = Field(
+        default=4_000, ge=1, description="Token budget of one search's result."
+    )
+    catalog_cache_mb: int = Field(
+        default=256, ge=1, description="Memory for compiled catalogs, in MB."
+    )
+    connect_timeout: float = Field(default=5, gt=0, description="Seconds to reach the upstream.")
+    read_timeout: float = Field(
+        default=600, gt=0, description="Seconds the upstream may be silent."
+    )
+    max_connections: int = Field(default=1_000, ge=1, description="Connections to the upstream.")
     head_after: float = Field(
-        3, ge=0, description="Seconds after which a stream begins though its rounds are hidden."
+        default=3,
+        ge=0,
+        description="Seconds after which a stream begins though its rounds are hidden.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least severe log line that is written."
+        default="info", description="Least severe log line that is written."
     )
 
     @field_validator("direct", "deferred", "hidden", mode="before")

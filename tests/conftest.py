@@ -9,11 +9,19 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from app.main import create_app, server_config
 from app.settings import Settings
 from app.tokens import load_counter
 from tests.upstream import Scripted, Upstream, upstream
+
+# Machines are shared and slow at times: how long an example takes says nothing.
+hypothesis_settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("patient")
 
 
 class Proxy:

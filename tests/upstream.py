@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.builders import Json, dumps, events, streamed
+from app.core.codec import Json
+from tests.builders import dumps, events, streamed
 
 
 @dataclass
@@ -77,6 +78,7 @@ class Upstream:
         return [one.json for one in self.received]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, until either side closes it."""
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while (received := await _read(reader)) is not None:
                 self.received.append(received)

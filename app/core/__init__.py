@@ -19,7 +19,7 @@ Each file imports only from files that stand before it in this list (a test hold
     conversation  the client's messages: what they call, and what we add
     search        a search call: its arguments, its hits, its answer
     plan          is this request our business, and what goes upstream?
-    reply         the one reply that the rounds of a turn add up to
     round         one upstream reply, held back until it is known whom it is for
+    reply         the one reply that the rounds of a turn add up to
     turn          one client request, played in rounds
 """

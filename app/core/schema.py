@@ -3,6 +3,7 @@
 Only blind calls are asked: calls of declared tools are the upstream's business.
 """
 
+from decimal import Decimal
 from typing import Any
 
 from jsonschema import Draft202012Validator, validators
@@ -13,11 +14,21 @@ from referencing.exceptions import Unresolvable
 from app.core.codec import Json, decode
 
 _extend: Any = validators.extend  # untyped in the stubs
+
+
+def _is_integer(checker: Any, value: object) -> bool:
+    """Numbers with a point are decimals here, and `3.0` is an integer in JSON Schema."""
+    if isinstance(value, Decimal):
+        return value == value.to_integral_value()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 _Validator = _extend(
     Draft202012Validator,
     # JSON Schema's patterns are ECMAScript and the client writes them: Python's engine reads
     # some of them differently, and a bad one would hold the event loop for as long as it likes.
     {"pattern": None, "patternProperties": None},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 _NOWHERE: Registry[Any] = Registry()
 """A `$ref` stays inside its tool: nothing is ever fetched."""

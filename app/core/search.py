@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
@@ -19,7 +20,8 @@ Rankings = Sequence[Sequence[str]]
 _MOST_QUERIES = 16
 _DEEPEST = 3
 _SELECT = "select:"
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(?!\s*:)')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\Z)')
+"""A text in JSON that may be cut off, and whether it is the name of a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +138,14 @@ def _note(text: str) -> str:
 def _unwrapped(value: Any) -> Any:
     """JSON inside a string, twice at most; half a JSON gives what it quotes."""
     for _ in range(2):
-        if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
+        if not isinstance(value, str):
             break
         try:
             value = decode(value)
         except ValueError:
-            return [text for text in _QUOTED.findall(value) if text]
+            if value.lstrip().startswith(("{", "[", '"')):
+                return [text for text, is_name in _QUOTED.findall(value) if text and not is_name]
+            break
     return value
 
 
@@ -167,6 +171,6 @@ def _selected(query: str) -> list[str]:
 
 def _number(value: Any) -> int | None:
     try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
+        return int(min(value if isinstance(value, int | Decimal) else int(value), MOST_HITS))
+    except (TypeError, ValueError, ArithmeticError):
         return None

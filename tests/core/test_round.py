@@ -1,0 +1,75 @@
+from app.core.calls import Call
+from app.core.chunks import DONE, Chunk
+from app.core.codec import Json
+from app.core.round import Addressee, Round
+
+
+def addressee(call: Call) -> Addressee:
+    return {"tool_search": "search", "blind": "blind"}.get(call.name, "client")  # type: ignore[return-value]
+
+
+def chunk(finish: str | None = None, **delta: object) -> Chunk:
+    return Chunk({"id": "u", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+
+def fragment(index: int, name: str = "", arguments: str = "") -> Json:
+    function = {"name": name, "arguments": arguments}
+    return {"index": index, "id": f"c{index}" if name else "", "function": function}
+
+
+def read(*chunks: Chunk) -> Round:
+    round = Round(addressee)
+    for one in chunks:
+        round.read(one)
+    return round
+
+
+def test_words_are_ready_at_once() -> None:
+    assert len(list(read(chunk(content="a")).ready())) == 1
+
+
+def test_a_call_is_ready_when_its_name_is_settled() -> None:
+    round = read(chunk(tool_calls=[fragment(0, "get_weather")]))
+    assert list(round.ready()) == []
+    round.read(chunk(tool_calls=[fragment(0, "", "{")]))
+    assert len(list(round.ready())) == 2
+
+
+def test_what_stands_behind_an_open_call_waits() -> None:
+    round = read(chunk(tool_calls=[fragment(0, "blind", "{}")]), chunk(content="a"))
+    round.read(chunk(tool_calls=[fragment(1, "get_weather", "{}")]))
+    assert list(round.ready()) == []
+    round.leaves[round.calls.all[0]] = True
+    assert len(list(round.ready())) == 3
+
+
+def test_a_finish_or_the_word_that_all_is_said_ends_it() -> None:
+    assert not read(chunk(content="a")).is_over
+    assert not read(chunk(finish="", content="a")).is_over
+    assert read(chunk(finish="stop")).is_over
+    assert read(chunk(content="a"), DONE).is_over
+
+
+def test_a_finish_that_was_forgotten_is_added_once() -> None:
+    round = read(chunk(content="a"), DONE)
+    list(round.ready())
+    round.finish()
+    [entry] = round.ready()
+    assert entry.chunk.data["choices"][0]["finish_reason"] == "stop"
+    assert entry.chunk.data["id"] == "u"
+
+
+def test_an_empty_reply_has_no_finish_to_add() -> None:
+    round = read(DONE)
+    round.finish()
+    assert list(round.ready()) == []
+
+
+def test_what_it_said_beside_its_calls_goes_back() -> None:
+    said = chunk(role="assistant", content="a", reasoning_content="b", refusal=None, x=[])
+    assert read(said).assistant([]) == {
+        "role": "assistant",
+        "content": "a",
+        "reasoning_content": "b",
+        "tool_calls": [],
+    }

@@ -1,0 +1,104 @@
+"""The shape of the code, held: the ladder, the purity, the sizes."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CORE = ROOT / "app" / "core"
+SHELL = {
+    "cli": 9,
+    "views": 8,
+    "explain": 7,
+    "main": 6,
+    "api": 5,
+    "admin": 5,
+    "writers": 4,
+    "drive": 3,
+    "upstream": 3,
+    "catalogs": 3,
+    "telemetry": 3,
+    "tokens": 3,
+    "settings": 3,
+    "http": 2,
+    "sse": 2,
+    "core": 1,
+}
+"""How far each module of the shell stands from the core: imports only go down."""
+SOURCES = sorted(path for top in ("app", "bench", "tests") for path in (ROOT / top).rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def ladder() -> list[str]:
+    listing = (CORE / "__init__.py").read_text()
+    return re.findall(r"^    (\w+) {2,}", listing, flags=re.MULTILINE)
+
+
+def test_the_ladder_lists_every_file_of_the_core() -> None:
+    files = {path.stem for path in CORE.iterdir() if not path.stem.startswith("__")}
+    assert set(ladder()) == files
+
+
+@pytest.mark.parametrize("name", ladder())
+def test_a_core_file_imports_only_from_those_before_it(name: str) -> None:
+    order = ladder()
+    paths = [CORE / f"{name}.py"] if (CORE / f"{name}.py").exists() else (CORE / name).rglob("*.py")
+    for path in paths:
+        for module in imported(path):
+            if module.startswith("app."):
+                assert module.startswith("app.core."), f"{path.name} imports {module}"
+                assert order.index(module.split(".")[2]) <= order.index(name), module
+
+
+@pytest.mark.parametrize("name", [name for name in SHELL if name != "core"])
+def test_the_shell_imports_only_downwards(name: str) -> None:
+    for module in imported(ROOT / "app" / f"{name}.py"):
+        parts = module.split(".")
+        if parts[0] == "app" and parts[1] not in ("__version__", "demo"):
+            below = [part for part in parts[1:2] if part in SHELL]
+            assert below, module
+            if below[0] != name:
+                assert SHELL[below[0]] < SHELL[name] or below[0] == "core", f"{name}: {module}"
+
+
+def test_every_module_of_the_shell_has_its_place() -> None:
+    files = {path.stem for path in (ROOT / "app").glob("*.py")} - {"__init__", "__main__"}
+    assert files == set(SHELL) - {"core"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(ROOT)) for path in SOURCES])
+def test_no_file_is_longer_than_300_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
+
+
+WITHOUT_A_TEST_OF_THEIR_OWN = {"errors", "ranking", "wording"}
+"""The tree of errors, a package, and words: tested where they are used."""
+
+
+@pytest.mark.parametrize("name", sorted(set(ladder()) - WITHOUT_A_TEST_OF_THEIR_OWN))
+def test_every_core_file_has_its_test(name: str) -> None:
+    assert (ROOT / "tests" / "core" / f"test_{name}.py").exists()
+
+
+@pytest.mark.parametrize("path", sorted(CORE.rglob("*.py")), ids=lambda path: path.stem)
+def test_the_core_awaits_nothing(path: Path) -> None:
+    awaiting = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+    assert not [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, awaiting)
+    ]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(ROOT)) for path in SOURCES])
+def test_only_settings_read_the_environment(path: Path) -> None:
+    if "app" in path.parts and "demo" not in path.parts:
+        assert not {"os.environ", "os.getenv", "os"} & set(imported(path))

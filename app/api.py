@@ -105,7 +105,6 @@ class Api:
         turn = Turn(fold, self._policy)
         streaming = fold.body.get("stream") == b"true"
         headers = forwarded(scope["headers"], accept_encoding=b"identity")
-        headers.append((b"content-type", b"application/json"))
         rounds = Rounds(self._upstream, target, headers, streaming=streaming)
 
         def head() -> Headers:

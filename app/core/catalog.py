@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 
 import msgspec
 
@@ -17,6 +18,8 @@ from app.core.tools import Tool
 
 Count = Callable[[str], int]
 """Tokens of a text."""
+Admits = Callable[[str], bool]
+"""Whether the tool of this name may be known to who asks."""
 
 _SEPARATOR = re.compile(r"__|\.")
 _SHARED_PREFIX = re.compile(r"([A-Za-z0-9]+)[_-](?=.)")
@@ -54,23 +57,23 @@ class Catalog:
     by_name: dict[str, int] = field(default_factory=dict)
     _meanings: dict[str, list[int]] = field(default_factory=dict)
 
-    def meant(self, name: str, admitted: Container[str]) -> Tool | None:
+    def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's
         prefix left out, or a prefix invented."""
         for attempt in (name, _INVENTED_PREFIX.sub("", name)):
             found = [
                 tool
                 for position in self._meanings.get(key(attempt), ())
-                if (tool := self.tools[position]).name in admitted
+                if admits((tool := self.tools[position]).name)
             ]
             if len(found) == 1:
                 return found[0]
         return None
 
-    def close(self, name: str, admitted: Container[str], most: int = 3) -> list[str]:
+    def close(self, name: str, admits: Admits, most: int = 3) -> list[str]:
         """The admitted names most like this one."""
         ranked = (self.tools[position].name for position, _ in self.index.rank(name))
-        return [close for close in ranked if close in admitted][:most]
+        return list(islice(filter(admits, ranked), most))
 
 
 def compile_catalog(raw: bytes, count: Count) -> Catalog:

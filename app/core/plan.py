@@ -67,6 +67,10 @@ class Fold:
             return None
         return self.shape.deferred.get(name)
 
+    def knows(self, name: str) -> bool:
+        """Whether the model may be told of a tool of this name."""
+        return self.shape.names.get(name) == "direct" or self.admits(name) is not None
+
     def request(
         self,
         promoted: Sequence[str],

@@ -1,7 +1,7 @@
 """A search call: its arguments, its hits, its answer. A search never errors."""
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import zip_longest
@@ -9,6 +9,7 @@ from typing import Any
 
 from app.core import wording
 from app.core.calls import Call
+from app.core.catalog import Admits
 from app.core.codec import Json, decode, encode
 from app.core.policy import MOST_HITS
 from app.core.shape import Shape
@@ -120,9 +121,9 @@ def no_more_searches() -> str:
     return _note(wording.NO_MORE_SEARCHES)
 
 
-def unknown(name: str, shape: Shape, admitted: Container[str], bridge: str) -> str:
+def unknown(name: str, shape: Shape, admits: Admits, bridge: str) -> str:
     """The answer to a call of a tool that does not exist, or that nobody may know of."""
-    close = shape.catalog.close(name, admitted)
+    close = shape.catalog.close(name, admits)
     sentences = [wording.UNKNOWN.format(name=name)]
     if close:
         sentences.append(wording.CLOSE.format(names=", ".join(f"`{one}`" for one in close)))

@@ -130,9 +130,8 @@ class Turn:
     # -- inside a round -----------------------------------------------------
 
     def _take(self, round: Round, chunk: Chunk) -> list[Chunk]:
-        if (
-            not chunk.data and chunk is not DONE
-        ):  # a comment: only a client that has its 200 can be shown it
+        if not chunk.data and chunk is not DONE:
+            # A comment: only a client that has its 200 can be shown it.
             return [chunk] if self.status_is_spent else []
         round.read(chunk)
         if round.is_over and self._outcome is None:
@@ -208,11 +207,8 @@ class Turn:
                 return None
 
     def _meant(self, call: Call) -> Tool | None:
-        shape = self._fold.shape
-        admitted = [name for name in shape.deferred if self._fold.admits(name)]
-        known = {name for name in shape.names if shape.names[name] == "direct"}
-        meant = shape.catalog.meant(call.name, known.union(admitted))
-        return meant if meant and meant.name in shape.deferred else None
+        meant = self._fold.shape.catalog.meant(call.name, self._fold.knows)
+        return meant if meant and meant.name in self._fold.shape.deferred else None
 
     # -- between rounds -----------------------------------------------------
 
@@ -243,10 +239,8 @@ class Turn:
 
     def _unknown_answer(self, call: Call) -> str:
         fold = self._fold
-        names = fold.shape.names
-        visible = {n for n in names if names[n] == "direct" or fold.admits(n)}
         bridge = fold.bridge_name if fold.shape.deferred else ""
-        return searching.unknown(call.name, fold.shape, visible, bridge)
+        return searching.unknown(call.name, fold.shape, fold.knows, bridge)
 
     def _play_again(self, tools: Sequence[Tool]) -> None:
         self._replayed = True

@@ -85,7 +85,7 @@ class Api:
     async def _plan(self, raw: bytes) -> tuple[Plan, Shape | None]:
         """What to do with the request. Whatever goes wrong in here is no reason to lose it."""
         try:
-            body = open_request(raw, self._policy)
+            body = open_request(raw, self._policy, self._catalogs.latest)
             if isinstance(body, Relay):
                 return body, None
             shape = await self._catalogs.shape(body.get("tools") or b"[]", self._policy)

@@ -1,6 +1,7 @@
 """The catalogs that are known, in a cache bounded in bytes."""
 
 import asyncio
+from collections import deque
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
@@ -14,6 +15,9 @@ MEMORY_PER_BYTE = 12
 array; 8 to 12 were measured with 40 to 3,000 tools."""
 _AT_ONCE = 16_384
 """Bytes of a `tools` array that compile within 5 ms: larger ones leave the event loop."""
+
+_LATEST = 8
+"""`tools` arrays that a request is compared with before it is read."""
 
 Key = tuple[bytes, Policy]
 
@@ -29,6 +33,8 @@ class Catalogs:
         self._count = count
         self._shapes: LRUCache[Key, Shape] = LRUCache(most_bytes, getsizeof=_memory)
         self._catalogs: WeakValueDictionary[bytes, Catalog] = WeakValueDictionary()
+        self.latest: deque[bytes] = deque(maxlen=_LATEST)
+        """The `tools` arrays of the latest requests."""
         self._compiling: dict[Key, asyncio.Task[Shape]] = {}
 
     async def shape(self, tools: bytes, policy: Policy) -> Shape:
@@ -36,12 +42,17 @@ class Catalogs:
         key = (tools, policy)
         known = self._shapes.get(key)
         if known is not None:
+            self._remember(tools)
             return known
         task = self._compiling.get(key)
         if task is None:
             task = self._compiling[key] = asyncio.create_task(self._compile(key))
             task.add_done_callback(lambda _: self._compiling.pop(key))
         return await asyncio.shield(task)  # one client that hangs up does not stop the others
+
+    def _remember(self, tools: bytes) -> None:
+        if tools not in self.latest:
+            self.latest.appendleft(tools)
 
     async def _compile(self, key: Key) -> Shape:
         tools, policy = key

@@ -100,7 +100,8 @@ def serve(**flags: Any) -> None:
 
     settings = _settings(flags)
     try:
-        asyncio.run(run(settings))
+        with asyncio.Runner(loop_factory=_new_loop) as runner:
+            runner.run(run(settings))
     except OSError as error:
         _fail(f"cannot listen: {error}")
 
@@ -157,6 +158,15 @@ def demo() -> None:
     from app.demo.run import main as run
 
     raise typer.Exit(run())
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _settings(flags: dict[str, Any]) -> Settings:

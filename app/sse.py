@@ -41,11 +41,11 @@ class Decoder:
                 self._rest = text
                 return []
             text, self._begun = text.removeprefix(_BOM), True
-        events, start = [], 0
-        for blank in _BLANK_LINE.finditer(text, scanned):
-            events.append(_event(text[start : blank.end()]))
-            start = blank.end()
-        self._rest = text[start:]
+        if b"\r" in text:
+            events, self._rest = _cut(text, scanned)
+        else:
+            *complete, self._rest = text.split(b"\n\n")
+            events = [_event(part + b"\n\n") for part in complete]
         if len(self._rest) > self._largest:
             raise Broken("An event of the upstream's stream is too long.")
         return events
@@ -61,7 +61,18 @@ def encode(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
 
 
+def _cut(text: bytes, scanned: int) -> tuple[list[Event], bytes]:
+    """Events whose lines end in any of the three ways, and what is left."""
+    events, start = [], 0
+    for blank in _BLANK_LINE.finditer(text, scanned):
+        events.append(_event(text[start : blank.end()]))
+        start = blank.end()
+    return events, text[start:]
+
+
 def _event(raw: bytes) -> Event:
+    if raw.startswith(b"data: ") and raw.find(b"\n") == len(raw) - 2 and b"\r" not in raw:
+        return Event(raw, raw[6:-2])  # one line of data, as nearly always
     fields = (line.partition(b":") for line in _LINE_END.split(raw))
     data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
     return Event(raw, b"\n".join(data) if data else None)

@@ -5,7 +5,8 @@ the next, follow redirects and take proxies from the environment.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import httpx2
@@ -14,9 +15,12 @@ from app import sse
 from app.core.chunks import DONE, Chunk, as_chunk
 from app.core.codec import Json, decode, encode
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
+from app.gather import gathered
 from app.http import Headers
 
 _EVENT_STREAM = "text/event-stream"
+_KNOWN_TARGETS = 64
+"""URLs that are kept parsed: it is always the same few."""
 _LEAST_ERROR = 300
 """Redirects are not followed: the client gets them, as it gets a refusal."""
 
@@ -28,6 +32,7 @@ class Upstream:
         self, base_url: str, transport: httpx2.AsyncBaseTransport, timeouts: dict[str, float]
     ) -> None:
         self._origin, self._prefix = _split(base_url)
+        self._url = lru_cache(_KNOWN_TARGETS)(self._build_url)
         self._transport = transport
         self._extensions = {"timeout": timeouts}
 
@@ -39,9 +44,12 @@ class Upstream:
 
         `target` is the path below the base URL with its query, as the client sent it.
         """
-        url = httpx2.URL(self._origin).copy_with(raw_path=self._prefix + target)
         request = httpx2.Request(
-            method, url, headers=headers, content=content or None, extensions=self._extensions
+            method,
+            self._url(target),
+            headers=headers,
+            content=content or None,
+            extensions=self._extensions,
         )
         try:
             response = await self._transport.handle_async_request(request)
@@ -51,6 +59,9 @@ class Upstream:
                 await response.aclose()
         except httpx2.HTTPError as error:
             raise _broken(error) from error
+
+    def _build_url(self, target: bytes) -> httpx2.URL:
+        return httpx2.URL(self._origin).copy_with(raw_path=self._prefix + target)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -82,17 +93,21 @@ class Rounds:
                 chunk = _whole(await response.aread())
                 yield [Chunk(chunk.data) if self._streaming else chunk, DONE]
                 return
-            async for chunks in _events(response):
-                yield chunks if self._streaming else [Chunk(c.data) for c in chunks]
+            async with aclosing(_events(response)) as reads:
+                async for chunks in reads:
+                    yield chunks if self._streaming else [Chunk(c.data) for c in chunks]
 
 
-async def _events(response: httpx2.Response) -> AsyncIterator[list[Chunk]]:
+async def _events(response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
     decoder = sse.Decoder()
-    async for received in response.aiter_bytes():
-        chunks, failure = _read(decoder.feed(received))
-        yield chunks
-        if failure is not None:
-            raise failure
+    encoded = "content-encoding" in response.headers
+    bytes_ = response.aiter_bytes() if encoded else raw_parts(response)
+    async with aclosing(gathered(bytes_)) as parts:
+        async for received in parts:
+            chunks, failure = _read(decoder.feed(received))
+            yield chunks
+            if failure is not None:
+                raise failure
     chunks, failure = _read(decoder.flush())
     yield chunks
     if failure is not None:
@@ -128,6 +143,12 @@ def _object(text: bytes) -> Json | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def raw_parts(response: httpx2.Response) -> AsyncIterable[bytes]:
+    """The body as it comes, without the layers of `aiter_raw`. Raises httpx2.HTTPError."""
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    return response.stream
 
 
 def _split(base_url: str) -> tuple[str, bytes]:

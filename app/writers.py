@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from time import perf_counter
 from typing import Any
 
@@ -12,8 +13,10 @@ from app.core.chunks import DONE, Chunk, as_completion, fold
 from app.core.codec import Json, decode, encode
 from app.core.errors import BadRequest, Broken, Erred, Refused, ToolfoldError
 from app.core.turn import Turn
+from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
 from app.telemetry import Report
+from app.upstream import raw_parts
 
 FRAMING = (b"content-type", b"content-length", b"content-encoding")
 """Headers of the upstream's framing: what goes out is decoded and may be of another length."""
@@ -104,9 +107,10 @@ class Relayed:
         headers = [*returned(response.headers.raw), *self._report.headers()]
         self._has_begun = True
         await start(self._send, response.status_code, headers)
-        async for data in response.aiter_raw():
-            self._last = data
-            await write(self._send, data)
+        async with aclosing(gathered(raw_parts(response))) as parts:
+            async for data in parts:
+                self._last = data
+                await write(self._send, data)
 
     async def fail(self, failure: Broken) -> None:
         """The upstream broke off. Where a whole event was the last thing said, an error

@@ -24,6 +24,7 @@ SHELL = {
     "tokens": 3,
     "settings": 3,
     "http": 2,
+    "gather": 2,
     "sse": 2,
     "core": 1,
 }

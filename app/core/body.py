@@ -5,7 +5,7 @@ a body is cut into members, and only the members that change are written anew.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +16,10 @@ _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*')
 _COMMA = re.compile(rb"[ \t\r\n]*,")
 _END = re.compile(rb"[ \t\r\n]*}[ \t\r\n]*\Z")
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+_PLACEHOLDER = b"0"
+"""Stands for a member that is known while the others are read."""
 
 
 class Malformed(ValueError):
@@ -31,20 +35,29 @@ class _Span(NamedTuple):
 class Body:
     """A JSON object, cut into its members."""
 
-    __slots__ = ("_spans", "raw")
+    __slots__ = ("_known", "_raw", "_spans")
 
-    def __init__(self, raw: bytes) -> None:
-        """Raises Malformed: `not-json`, or `duplicate-keys` (which parsers read differently)."""
-        self.raw = raw
-        self._spans = _cut(raw)
+    def __init__(self, raw: bytes, name: str = "", known: Iterable[bytes] = ()) -> None:
+        """Raises Malformed: `not-json`, or `duplicate-keys` (which parsers read differently).
+
+        Where the member `name` is one of the `known` texts it is not read again: comparing
+        bytes is all that its size costs.
+        """
+        self._raw, self._known, at = _left_out(raw, name, known)
+        self._spans = _cut(self._raw)
+        if self._known and (name not in self._spans or self._spans[name].start != at):
+            # The text stands elsewhere too, and it was not the member's that was left out.
+            self._raw, self._known, self._spans = raw, {}, _cut(raw)
 
     def __contains__(self, name: str) -> bool:
         return name in self._spans
 
     def get(self, name: str) -> bytes | None:
         """The JSON text of a member."""
+        if name in self._known:
+            return self._known[name]
         span = self._spans.get(name)
-        return None if span is None else self.raw[span.start : span.end]
+        return None if span is None else self._raw[span.start : span.end]
 
     def value(self, name: str) -> object:
         """The value of a member, None where it is absent. Raises ValueError."""
@@ -53,26 +66,42 @@ class Body:
 
     def splice(self, members: Mapping[str, bytes]) -> bytes:
         """The object with these members set; all other bytes are as they were."""
+        members = self._known | dict(members)
         pieces, at = [], 0
         for name, span in self._spans.items():
             if name in members:
-                pieces += [self.raw[at : span.start], members[name]]
+                pieces += [self._raw[at : span.start], members[name]]
                 at = span.end
-        end = self.raw.rindex(b"}")
-        pieces.append(self.raw[at:end])
+        end = self._raw.rindex(b"}")
+        pieces.append(self._raw[at:end])
         comma = b"," if self._spans else b""
         for name, text in members.items():
             if name not in self._spans:
                 pieces += [comma, encode(name), b":", text]
                 comma = b","
-        return b"".join([*pieces, self.raw[end:]])
+        return b"".join([*pieces, self._raw[end:]])
 
     def without(self, *names: str) -> bytes:
         """The object less these members."""
         kept = [
-            self.raw[span.key : span.end] for name, span in self._spans.items() if name not in names
+            self._raw[span.key : span.start] + (self.get(name) or b"")
+            for name, span in self._spans.items()
+            if name not in names
         ]
         return b"{" + b",".join(kept) + b"}"
+
+
+def _left_out(raw: bytes, name: str, known: Iterable[bytes]) -> tuple[bytes, dict[str, bytes], int]:
+    """The text with a placeholder for a member that is known, and where that stands. The
+    name cannot be met inside a string: its quotes would be escaped there."""
+    key = b'"%b":' % name.encode()
+    at = raw.find(key) + len(key)
+    while raw[at : at + 1].isspace():
+        at += 1
+    for text in known:
+        if raw.startswith(text, at) and key in raw[:at]:
+            return raw[:at] + _PLACEHOLDER + raw[at + len(text) :], {name: text}, at
+    return raw, {}, at
 
 
 def _cut(raw: bytes) -> dict[str, _Span]:

@@ -65,9 +65,11 @@ def fold(chunks: Iterable[Json]) -> Json:
     return joined(whole)
 
 
-def merge(whole: Json, part: Json) -> None:
-    """Add a part to a whole whose growing texts are lists of pieces until `joined`."""
+def merge(whole: Json, part: Json, without: str = "") -> None:
+    """Add a part, less one member, to a whole whose texts are lists of pieces until `joined`."""
     for key, value in part.items():
+        if key == without:
+            continue
         if value is None:
             whole.setdefault(key, None)
         elif isinstance(value, str) and key in _GROWING:

@@ -1,6 +1,6 @@
 """Is this request our business, and what goes upstream? Fast once the catalog is known."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core.body import Body
@@ -116,11 +116,12 @@ class Fold:
 Plan = Relay | Trim | Fold
 
 
-def open_request(raw: bytes, policy: Policy) -> Body | Relay:
-    """The request's members, or why no catalog could make it ours. Raises Malformed."""
+def open_request(raw: bytes, policy: Policy, known: Iterable[bytes] = ()) -> Body | Relay:
+    """The request's members, or why no catalog could make it ours. Raises Malformed. `known`
+    are `tools` arrays that have been compiled."""
     if policy.mode == "off":
         return Relay("mode-off")
-    body = Body(raw)
+    body = Body(raw, "tools", known)
     if is_empty(body.get("tools")):
         return Relay("no-tools")
     if "functions" in body:

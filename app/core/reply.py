@@ -34,6 +34,11 @@ class Reply:
         self._repeat = ""
         self._swallowed = ""
 
+    @property
+    def takes_words(self) -> bool:
+        """Whether a piece of text can be told as it is."""
+        return self.begun and self._first
+
     def next_round(self, usage: Json | None, repeat: str = "") -> None:
         """The round before this one is over and the client does not know that it was one.
         A text that it may say again, since it is played again, is told once."""

@@ -56,7 +56,7 @@ class Round:
             delta = choice.get("delta")
             if isinstance(delta, dict):
                 calls += [self.calls.add(fragment) for fragment in dicts(delta.get("tool_calls"))]
-                merge(self._message, {k: v for k, v in delta.items() if k != "tool_calls"})
+                merge(self._message, delta, without="tool_calls")
             if choice.get("finish_reason"):
                 self.has_finish = True
         self._queue.append(Entry(chunk, tuple(calls)))
@@ -64,6 +64,21 @@ class Round:
             self._end()
         elif calls:
             self._decide()
+
+    def read_words(self, chunk: Chunk) -> bool:
+        """Take in a chunk that is one more piece of text, where nothing waits: most of a
+        stream is that. False: it is something else, and has not been taken in."""
+        choices = chunk.data.get("choices")
+        if self._queue or not choices or len(choices) != 1 or chunk.data.get("usage"):
+            return False
+        choice = choices[0]
+        if type(choice) is not dict or choice.get("finish_reason") or choice.get("index"):
+            return False
+        delta = choice.get("delta")
+        if type(delta) is not dict or len(delta) != 1 or type(delta.get("content")) is not str:
+            return False
+        merge(self._message, delta)
+        return True
 
     def ready(self) -> Iterator[Entry]:
         """The chunks from the head of the queue whose calls are all decided."""

@@ -133,6 +133,8 @@ class Turn:
         if not chunk.data and chunk is not DONE:
             # A comment: only a client that has its 200 can be shown it.
             return [chunk] if self.status_is_spent else []
+        if self._reply.takes_words and round.read_words(chunk):
+            return [chunk]
         round.read(chunk)
         if round.is_over and self._outcome is None:
             self._outcome = self._judge(round)

@@ -34,6 +34,45 @@ def test_members_can_be_left_out() -> None:
     assert Body(b'{"a":1}').without("a") == b"{}"
 
 
+KNOWN = b'[{"name":"a"}]'
+WITH_KNOWN = {
+    "as the member": (b'{"a":1, "tools": [{"name":"a"}], "b":2}', KNOWN),
+    "first": (b'{"tools":[{"name":"a"}],"b":2}', KNOWN),
+    "another text": (b'{"tools":[{"name":"b"}]}', b'[{"name":"b"}]'),
+    "a longer text": (b'{"tools":[{"name":"a"}] }', KNOWN),
+    "deeper, before the member": (
+        b'{"x":{"tools":[{"name":"a"}]},"tools":[{"name":"b"}]}',
+        b'[{"name":"b"}]',
+    ),
+    "deeper, and a placeholder of the client's": (
+        b'{"x":{"tools":[{"name":"a"}]},"tools":0}',
+        b"0",
+    ),
+    "deeper only": (b'{"x":{"tools":[{"name":"a"}]}}', None),
+    "in a string": (b'{"x":"\\"tools\\":[{\\"name\\":\\"a\\"}]","tools":[]}', b"[]"),
+    "a placeholder of the client's": (b'{"tools":0}', b"0"),
+}
+
+
+@pytest.mark.parametrize(("raw", "text"), WITH_KNOWN.values(), ids=WITH_KNOWN)
+def test_a_known_member_is_found_and_everything_is_as_without(
+    raw: bytes, text: bytes | None
+) -> None:
+    body, plain = Body(raw, "tools", [b"[1]", KNOWN]), Body(raw)
+    assert body.get("tools") == plain.get("tools") == text
+    assert body.splice({}) == raw
+    assert body.splice({"tools": b"[2]", "new": b"3"}) == plain.splice(
+        {"tools": b"[2]", "new": b"3"}
+    )
+    assert body.without("a") == plain.without("a")
+
+
+def test_a_known_member_that_is_named_twice_is_malformed() -> None:
+    for raw in (b'{"tools":%b,"tools":%b}' % (KNOWN, KNOWN), b'{"tools":%b,"tools":0}' % KNOWN):
+        with pytest.raises(Malformed, match="duplicate-keys"):
+            Body(raw, "tools", [KNOWN])
+
+
 MALFORMED = {
     "empty": (b"", "not-json"),
     "a list": (b"[]", "not-json"),

@@ -10,8 +10,9 @@ from urllib.parse import unquote_to_bytes
 
 from app.catalogs import Catalogs
 from app.core.body import Malformed
+from app.core.conversation import Conversation
 from app.core.errors import Broken, ToolfoldError
-from app.core.plan import Fold, Plan, Relay, Trim, open_request, plan
+from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
 from app.core.policy import Policy
 from app.core.search import Rankings, Search, rank
 from app.core.shape import Shape
@@ -31,6 +32,8 @@ from app.http import (
     whole_body,
     write,
 )
+from app.memory import Memory
+from app.stores import Store
 from app.telemetry import Report, log_fault
 from app.upstream import Rounds, Upstream
 from app.writers import FRAMING, EventStream, Relayed, error_body, write_failure, write_whole
@@ -43,9 +46,15 @@ class Api:
     """Every request of the data port."""
 
     def __init__(
-        self, upstream: Upstream, catalogs: Catalogs, policy: Policy, patience: float
+        self,
+        upstream: Upstream,
+        catalogs: Catalogs,
+        store: Store,
+        policy: Policy,
+        patience: float,
     ) -> None:
         self._upstream = upstream
+        self._store = store
         self._catalogs = catalogs
         self._policy = policy
         self._patience = patience
@@ -69,27 +78,33 @@ class Api:
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
     ) -> None:
         raw = await whole_body(receive)
+        memory = Memory(self._store, scope["headers"])
         async with cancelled_when_gone(receive):
             try:
-                planned, shape = await self._plan(raw)
+                planned, shape = await self._plan(raw, memory)
             except ToolfoldError as error:
                 report.status = await write_failure(send, error, report.headers(), 0)
                 return
             report.planned(planned, shape)
             if isinstance(planned, Fold):
-                await self._turn(scope, send, target, planned, report)
+                await self._turn(scope, send, target, planned, memory, report)
             else:
                 content = planned.body if isinstance(planned, Trim) else raw
                 await self._relay(scope, send, target, content, report)
 
-    async def _plan(self, raw: bytes) -> tuple[Plan, Shape | None]:
+    async def _plan(self, raw: bytes, memory: Memory) -> tuple[Plan, Shape | None]:
         """What to do with the request. Whatever goes wrong in here is no reason to lose it."""
         try:
             body = open_request(raw, self._policy, self._catalogs.latest)
             if isinstance(body, Relay):
                 return body, None
             shape = await self._catalogs.shape(body.get("tools") or b"[]", self._policy)
-            return plan(body, self._policy, shape), shape
+            decided = decide(body, self._policy, shape)
+            if not isinstance(decided, str):
+                return decided, shape
+            conversation = Conversation.read(body.get("messages") or b"")
+            records = await memory.recall(conversation.keys)
+            return fold(body, self._policy, shape, decided, conversation, records), shape
         except Malformed as malformed:
             return Relay(str(malformed)), None
         except ToolfoldError:
@@ -99,11 +114,17 @@ class Api:
             return Relay("internal-error"), None
 
     async def _turn(
-        self, scope: Scope, send: Send, target: bytes, fold: Fold, report: Report
+        self,
+        scope: Scope,
+        send: Send,
+        target: bytes,
+        folded: Fold,
+        memory: Memory,
+        report: Report,
     ) -> None:
         """Play the rounds, and tell the client what is for the client."""
-        turn = Turn(fold, self._policy)
-        streaming = fold.body.get("stream") == b"true"
+        turn = Turn(folded, self._policy)
+        streaming = folded.body.get("stream") == b"true"
         headers = forwarded(scope["headers"], accept_encoding=b"identity")
         rounds = Rounds(self._upstream, target, headers, streaming=streaming)
 
@@ -113,11 +134,11 @@ class Api:
             return [*kept, *report.headers(searches=not streaming)]
 
         async def lexical(search: Search) -> Rankings:
-            return rank(search, fold.shape)
+            return rank(search, folded.terms.shape)
 
         stream = EventStream(send, turn, head, self._patience) if streaming else None
         try:
-            async with aclosing(run(turn, rounds, lexical)) as reads:
+            async with aclosing(run(turn, rounds, lexical, memory.remember)) as reads:
                 report.status = 200
                 if stream is None:
                     await write_whole(send, reads, head)

@@ -6,10 +6,12 @@ from typing import Protocol
 
 from app.core.chunks import Chunk
 from app.core.errors import UpstreamFailed
+from app.core.memory import Record
 from app.core.search import Rankings, Search
 from app.core.turn import Turn
 
 Rank = Callable[[Search], Awaitable[Rankings]]
+Remember = Callable[[str, Record], Awaitable[None]]
 
 
 class Rounds(Protocol):
@@ -20,15 +22,24 @@ class Rounds(Protocol):
         ...
 
 
-async def run(turn: Turn, rounds: Rounds, rank: Rank) -> AsyncGenerator[list[Chunk], None]:
+async def run(
+    turn: Turn, rounds: Rounds, rank: Rank, remember: Remember
+) -> AsyncGenerator[list[Chunk], None]:
     """What the client may see, read by read; a read that shows it nothing is an empty list.
-    Raises UpstreamFailed where the turn cannot go on."""
+    Raises UpstreamFailed where the turn cannot go on.
+
+    A turn is remembered before the client sees its end, so that its next request, which may
+    reach another replica, finds what it needs.
+    """
     while request := turn.next_request():
         try:
             async with aclosing(rounds.chunks(request)) as reads:
                 async for chunks in reads:
-                    yield turn.receive(chunks)
+                    visible = turn.receive(chunks)
+                    for search in turn.searches():
+                        turn.answer(search, await rank(search))
+                    if record := turn.record():
+                        await remember(*record)
+                    yield visible
         except UpstreamFailed as failure:
             turn.fail(failure)
-        for search in turn.searches():
-            turn.answer(search, await rank(search))

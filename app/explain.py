@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from app.core.body import Malformed
 from app.core.catalog import Count, compile_catalog
+from app.core.conversation import Conversation
 from app.core.errors import BadRequest
-from app.core.plan import Fold, Plan, Relay, Trim, open_request, plan
+from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
 from app.core.policy import Policy
 from app.core.shape import Shape, compile_shape
 
@@ -68,7 +69,12 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
             return Explained(body, None)
         catalog = compile_catalog(body.get("tools") or b"[]", count)
         shape = compile_shape(catalog, policy, count)
-        return Explained(plan(body, policy, shape), None if catalog.fault else shape)
+        decided = decide(body, policy, shape)
+        known = None if catalog.fault else shape
+        if not isinstance(decided, str):
+            return Explained(decided, known)
+        conversation = Conversation.read(body.get("messages") or b"")
+        return Explained(fold(body, policy, shape, decided, conversation), known)
     except Malformed as malformed:
         return Explained(Relay(str(malformed)), None)
 

@@ -15,6 +15,9 @@ from app.admin import create_admin
 from app.api import Api
 from app.catalogs import Catalogs
 from app.settings import Settings
+from app.stores import NoStore, Store
+from app.stores.fallback import FallbackStore
+from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
 from app.tokens import load_counter
 from app.upstream import Upstream
@@ -26,14 +29,16 @@ def create_app(settings: Settings) -> FastAPI:
     """The data port's application."""
     upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
+    store = _store(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await upstream.aclose()
+        await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, settings.policy(), settings.head_after))
+    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after))
     return app
 
 
@@ -84,6 +89,17 @@ def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
         date_header=False,
         proxy_headers=False,
     )
+
+
+def _store(settings: Settings) -> Store:
+    if settings.store == "none":
+        return NoStore()
+    local = MemoryStore(settings.store_mb * _MEGABYTE, settings.store_entries, settings.store_ttl)
+    if settings.store == "memory":
+        return local
+    from app.stores.shared import SharedStore  # its driver is an extra
+
+    return FallbackStore(SharedStore(settings.redis_url, settings.store_ttl), local)
 
 
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:

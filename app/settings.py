@@ -52,6 +52,17 @@ class Settings(BaseSettings):
     result_tokens: int = Field(
         default=4_000, ge=1, description="Token budget of one search's result."
     )
+    store: Literal["memory", "redis", "none"] = Field(
+        default="memory", description="Where turns are remembered."
+    )
+    redis_url: str = Field(
+        default="redis://127.0.0.1:6379/0", description="The server of the store redis."
+    )
+    store_mb: int = Field(default=64, ge=1, description="Memory for remembered turns, in MB.")
+    store_entries: int = Field(default=100_000, ge=1, description="Most turns remembered.")
+    store_ttl: float = Field(
+        default=86_400, gt=0, description="Seconds for which a turn is remembered."
+    )
     catalog_cache_mb: int = Field(
         default=256, ge=1, description="Memory for compiled catalogs, in MB."
     )

@@ -11,8 +11,11 @@ from app.core.body import Body
 from app.core.catalog import compile_catalog
 from app.core.chunks import DONE, Chunk, as_chunk, as_completion, fold
 from app.core.codec import Json
+from app.core.conversation import Conversation
 from app.core.errors import UpstreamFailed
-from app.core.plan import Fold, Plan, plan
+from app.core.memory import Record, dump, load
+from app.core.plan import Fold, Plan, decide
+from app.core.plan import fold as fold_request
 from app.core.policy import Policy
 from app.core.search import Rankings, Search, rank
 from app.core.shape import compile_shape
@@ -35,8 +38,10 @@ class Played:
     """How a turn went."""
 
     turn: Turn
+    bodies: list[bytes] = field(default_factory=list)
+    """What the upstream got."""
     requests: list[Any] = field(default_factory=list)
-    """The bodies that the upstream got."""
+    """The same, decoded."""
     visible: list[Json] = field(default_factory=list)
     """The chunks that the client got."""
     failure: UpstreamFailed | None = None
@@ -79,11 +84,18 @@ class Played:
         }
 
 
-def planned(raw: bytes, policy: Policy) -> Plan:
+Records = dict[str, Record]
+
+
+def planned(raw: bytes, policy: Policy, records: Records | None = None) -> Plan:
     """The plan of a request, compiled on the spot; a token is a character."""
     request = Body(raw)
     shape = compile_shape(compile_catalog(request.get("tools") or b"[]", len), policy, len)
-    return plan(request, policy, shape)
+    decided = decide(request, policy, shape)
+    if not isinstance(decided, str):
+        return decided
+    conversation = Conversation.read(request.get("messages") or b"")
+    return fold_request(request, policy, shape, decided, conversation, records or {})
 
 
 def play(
@@ -92,24 +104,31 @@ def play(
     tools: Sequence[Json] = CATALOG,
     policy: dict[str, Any] | None = None,
     begun: bool = False,
+    records: Records | None = None,
     **request: Any,
 ) -> Played:
     """Run a turn over a script; its last reply is played for ever. `begun`: the client has
-    its 200 from the start."""
+    its 200 from the start. `records`: the memory, read and written."""
     chosen = Policy(**({"mode": "on"} | (policy or {})))
-    folded = planned(body(tools, **request), chosen)
+    folded = planned(body(tools, **request), chosen, records)
     assert isinstance(folded, Fold), folded
     played = Played(Turn(folded, chosen))
     played.turn.status_is_spent = begun
-    asyncio.run(_play(played, _Script(script, framing, played), folded))
+    asyncio.run(_play(played, _Script(script, framing, played), folded, records))
     return played
 
 
-async def _play(played: Played, rounds: "_Script", folded: Fold) -> None:
+async def _play(played: Played, rounds: "_Script", folded: Fold, records: Records | None) -> None:
     async def ranked(search: Search) -> Rankings:
-        return rank(search, folded.shape)
+        return rank(search, folded.terms.shape)
 
-    async with aclosing(run(played.turn, rounds, ranked)) as reads:
+    async def remember(key: str, record: Record) -> None:
+        loaded = load(dump(record))
+        assert loaded == record, "a record survives its bytes"
+        if records is not None:
+            records.setdefault(key, record)
+
+    async with aclosing(run(played.turn, rounds, ranked, remember)) as reads:
         try:
             async for chunks in reads:
                 played.visible += [chunk.data for chunk in chunks if chunk is not DONE]
@@ -124,6 +143,7 @@ class _Script:
         self._played = played
 
     async def chunks(self, request: bytes) -> AsyncGenerator[list[Chunk], None]:
+        self._played.bodies.append(request)
         self._played.requests.append(json.loads(request))
         assert len(self._played.requests) < 20, "the turn does not end"
         at = min(len(self._played.requests), len(self._script)) - 1

@@ -111,3 +111,55 @@ SCRIPTS: dict[str, Script] = {
         },
     ),
 }
+
+
+def wrapped(identifier: str, name: str, arguments: object, **extra: Any) -> Any:
+    """A call through the wrapper."""
+    return call(identifier, "call_tool", {"name": name, "arguments": arguments}, **extra)
+
+
+WRAP: dict[str, Any] = {"policy": {"strategy": "wrap"}}
+WRAPPED_CALL = wrapped("c1", "get_weather", {"city": "Oslo"})
+SCRIPTS |= {
+    "wrap: a call": ([reply(WRAPPED_CALL)], WRAP),
+    "wrap: words and a call": ([reply("Look. ", WRAPPED_CALL)], WRAP),
+    "wrap: a search, a call": ([reply(search("s1", "weather")), reply(WRAPPED_CALL, n=2)], WRAP),
+    "wrap: a search beside a call": ([reply(search("s1", "refund"), WRAPPED_CALL)], WRAP),
+    "wrap: two calls": (
+        [reply(WRAPPED_CALL, wrapped("c2", "crm__read_deal", {"id": "1"}))],
+        WRAP,
+    ),
+    "wrap: arguments as a text": ([reply(wrapped("c1", "get_weather", '{"city": "Oslo"}'))], WRAP),
+    "wrap: a call by the tool's own name": ([reply(WEATHER_CALL)], WRAP),
+    "wrap: wrong arguments": (
+        [reply(wrapped("c0", "get_weather", {"town": "Oslo"})), reply(WRAPPED_CALL, n=2)],
+        WRAP,
+    ),
+    "wrap: wrong arguments, by its own name": ([reply(WRONG_CALL), reply(WRAPPED_CALL, n=2)], WRAP),
+    "wrap: a name that can only mean one tool": (
+        [reply(wrapped("c1", "getWeather", {"city": "Oslo"}))],
+        WRAP,
+    ),
+    "wrap: an unknown name, then words": (
+        [reply(wrapped("x1", "send_fax", {})), reply("Sorry", n=2)],
+        WRAP,
+    ),
+    "wrap: an unknown name for ever": ([reply(wrapped("x1", "send_fax", {}))], WRAP),
+    "wrap: a direct tool": (
+        [reply(wrapped("x1", "think", {})), reply(call("c1", "think", {}), n=2)],
+        {**WRAP, "tools": [*CATALOG, tool("think")]},
+    ),
+    "wrap: a call that cannot be read": (
+        [reply(call("x1", "call_tool", '{"name": ')), reply(WRAPPED_CALL, n=2)],
+        WRAP,
+    ),
+    "wrap: a call that can never be read": ([reply(call("x1", "call_tool", "[]"))], WRAP),
+    "wrap: a hidden tool": (
+        [reply(WRAPPED_CALL), reply("Sorry", n=2)],
+        {"policy": {"strategy": "wrap", "hidden": ("get_weather",)}},
+    ),
+    "wrap: a search for ever where a call is required": (
+        [reply(search("s1", "weather"))],
+        {**WRAP, "tool_choice": "required"},
+    ),
+}

@@ -13,13 +13,21 @@ Each file imports only from files that stand before it in this list (a test hold
     catalog       all tools of a request: names, families, index
     policy        everything that can be set, and who is direct, deferred or hidden
     wording       every word that the model reads
+    wrap          the strategy in which found tools are called through one tool
     manifest      the listing of the deferred tools
     shape         a catalog as a policy shows it
     choice        `tool_choice` and what it asks for
-    conversation  the client's messages: what they call, and what we add
-    search        a search call: its arguments, its hits, its answer
+    terms         who may be known in this request, and what our tools are called
+    answer        what a call of ours is answered
+    exchange      a hidden round, as it goes into the conversation
+    memory        what is remembered of a turn
+    conversation  the client's messages, read
+    restore       the conversation as the upstream knows it
     plan          is this request our business, and what goes upstream?
+    search        a search call: its arguments and its hits
+    address       whom a call is for
     round         one upstream reply, held back until it is known whom it is for
     reply         the one reply that the rounds of a turn add up to
+    verdict       what is to be done about a call that the model got wrong
     turn          one client request, played in rounds
 """

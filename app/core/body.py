@@ -52,6 +52,10 @@ class Body:
     def __contains__(self, name: str) -> bool:
         return name in self._spans
 
+    def names(self) -> set[str]:
+        """The names of the members."""
+        return set(self._spans)
+
     def get(self, name: str) -> bytes | None:
         """The JSON text of a member."""
         if name in self._known:

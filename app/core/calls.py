@@ -22,6 +22,8 @@ class Call:
     name: str = ""
     settled: bool = False
     """Nothing can be added to the name any more."""
+    inner: tuple[str, str] | None = None
+    """Name and arguments of the real call, where this one only wraps it."""
     _arguments: list[str] = field(default_factory=list)
     _rest: Json = field(default_factory=dict)
     """Members that are not ours to read, such as `extra_content`."""
@@ -30,6 +32,11 @@ class Call:
     def arguments(self) -> str:
         """As the model wrote them; `input` of a custom tool."""
         return "".join(self._arguments)
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """Name and arguments of the tool that is to run."""
+        return self.inner or (self.name, self.arguments)
 
     @property
     def extra(self) -> Json:
@@ -56,6 +63,12 @@ class Call:
         except ValueError:
             return False
         return True
+
+    def as_real(self) -> Json:
+        """The real call of a wrapped one, as the client gets it."""
+        name, arguments = self.target
+        function = {"name": name, "arguments": arguments}
+        return {"id": self.id, "type": "function", "function": function, **self.extra}
 
     def as_message(self) -> Json:
         """The entry of an assistant message's `tool_calls` that goes back to the upstream.

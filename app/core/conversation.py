@@ -1,10 +1,13 @@
-"""The client's messages: what they call, and what we add to them.
+"""The client's messages, read: what they call, and what may be remembered of them.
 
-They are kept as the bytes that came: ours are appended, and only the system message that
-is to carry the manifest is written anew.
+They are kept as the bytes that came: only what changes is written anew.
 """
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 import msgspec
 
@@ -13,6 +16,9 @@ from app.core.chunks import dicts
 from app.core.codec import Json, decode, encode
 
 _INSTRUCTIONS = ("system", "developer")
+_SEPARATOR = re.compile(rb"[ \t\r\n]*,?[ \t\r\n]*")
+_MOST_OF_A_QUESTION = 4_096
+"""Bytes of a user message that tell it from others."""
 
 
 class _Named(msgspec.Struct):
@@ -20,27 +26,94 @@ class _Named(msgspec.Struct):
 
 
 class _Call(msgspec.Struct):
+    id: str | None = None
     function: _Named | None = None
     custom: _Named | None = None
 
+    @property
+    def name(self) -> str:
+        named = self.function or self.custom
+        return (named.name if named else None) or ""
 
-class _Message(msgspec.Struct):
+
+class Message(msgspec.Struct):
+    """What is read of a message."""
+
+    role: str = ""
+    content: msgspec.Raw = msgspec.Raw(b"null")
     tool_calls: list[_Call] | None = None
 
 
-_messages = msgspec.json.Decoder(list[_Message])
+_messages = msgspec.json.Decoder(list[Message])
 _raw_messages = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def called_names(messages: bytes) -> tuple[str, ...]:
-    """The tools that the history calls, in order of their first call. Raises Malformed."""
-    try:
-        history = _messages.decode(messages)
-    except (msgspec.DecodeError, RecursionError):
-        raise Malformed("messages-malformed") from None
-    calls = (call for message in history for call in message.tool_calls or ())
-    named = (call.function or call.custom for call in calls)
-    return tuple(dict.fromkeys(one.name for one in named if one is not None and one.name))
+@dataclass(frozen=True)
+class Conversation:
+    """The messages of a request, as they came and as they are read."""
+
+    raw: bytes
+    messages: list[Message]
+
+    @classmethod
+    def read(cls, raw: bytes) -> "Conversation":
+        """Raises Malformed."""
+        try:
+            return cls(raw, _messages.decode(raw))
+        except (msgspec.DecodeError, RecursionError):
+            raise Malformed("messages-malformed") from None
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The tools that the history calls, in order of their first call."""
+        calls = (call for message in self.messages for call in message.tool_calls or ())
+        return tuple(dict.fromkeys(call.name for call in calls if call.name))
+
+    @cached_property
+    def keys(self) -> list[str | None]:
+        """For each message the key under which a turn that ended with it is remembered."""
+        keys: list[str | None] = []
+        question = b""
+        for message in self.messages:
+            key = None
+            if message.role == "user":
+                question = bytes(message.content)
+            elif message.role == "assistant":
+                first = message.tool_calls[0] if message.tool_calls else None
+                key = call_key(first.id) if first else text_key(question, _text(message))
+            keys.append(key)
+        return keys
+
+    @property
+    def question(self) -> bytes:
+        """What the user said last, as it came."""
+        asked = (m.content for m in reversed(self.messages) if m.role == "user")
+        return bytes(next(asked, b""))
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each message begins and ends in the raw text."""
+        spans = []
+        at = self.raw.index(b"[") + 1
+        for item in _raw_messages.decode(self.raw):
+            match = _SEPARATOR.match(self.raw, at)
+            start = match.end() if match else at
+            at = start + len(item)
+            spans.append((start, at))
+        return spans
+
+
+def call_key(identifier: str | None) -> str | None:
+    """The key of a turn that ended in calls: the id of the first."""
+    return f"call:{identifier}" if identifier else None
+
+
+def text_key(question: bytes, text: str) -> str | None:
+    """The key of a turn that ended in text: the question and the text."""
+    if not text.strip():
+        return None
+    asked = question[:_MOST_OF_A_QUESTION] + len(question).to_bytes(8, "big")
+    return f"text:{sha256(asked + text.strip().encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def extended(messages: bytes, added: Iterable[Json]) -> bytes:
@@ -75,14 +148,19 @@ def instructed(messages: bytes, text: str) -> bytes | None:
 
 
 def last_request(messages: bytes) -> str:
-    """What the user asked for last."""
+    """What the user asked for last, as text."""
     for message in reversed(list(dicts(decode(messages)))):
         if message.get("role") == "user":
-            return _text(message.get("content"))
+            return content_text(message.get("content"))
     return ""
 
 
-def _text(content: object) -> str:
+def content_text(content: object) -> str:
+    """The text of a message's content, which may be in parts."""
     if isinstance(content, str):
         return content
-    return " ".join(str(part.get("text", "")) for part in dicts(content))
+    return "".join(str(part.get("text", "")) for part in dicts(content))
+
+
+def _text(message: Message) -> str:
+    return content_text(decode(message.content))

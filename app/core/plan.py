@@ -1,16 +1,20 @@
 """Is this request our business, and what goes upstream? Fast once the catalog is known."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from app.core.body import Body
 from app.core.catalog import Catalog, is_empty
-from app.core.choice import Choice, read_choice
-from app.core.codec import Json, encode
-from app.core.conversation import called_names, extended, instructed, last_request
+from app.core.choice import read_choice
+from app.core.codec import encode
+from app.core.conversation import Conversation, extended, instructed, last_request
+from app.core.exchange import Exchange
+from app.core.memory import Record
 from app.core.policy import MOST_HITS, Policy
+from app.core.restore import restore
 from app.core.shape import Shape, free_name
-from app.core.tools import Tool
+from app.core.terms import Terms
 
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -40,68 +44,67 @@ class Fold:
 
     body: Body
     messages: bytes
-    shape: Shape
-    bridge_name: str
+    """The client's, with our exchanges where they were."""
+    question: bytes
+    """What the user said last."""
+    terms: Terms
     bridge: bytes
     promoted: tuple[str, ...]
     """Deferred tools that are declared from the start, in order."""
-    choice: Choice
     max_tools: int
     reason: str
 
     @property
     def sent(self) -> int:
         """Tokens of the tools declared in the first round."""
-        shape = self.shape
+        shape = self.terms.shape
         return shape.sent + sum(shape.tokens(shape.deferred[name]) for name in self.promoted)
 
     @property
     def declared(self) -> list[str]:
         """Names of the tools declared in the first round, in order."""
-        bridge = [self.bridge_name] if self.shape.deferred else []
-        return [*(tool.name for tool in self.shape.direct), *bridge, *self.promoted]
-
-    def admits(self, name: str) -> Tool | None:
-        """The deferred tool of this name, if a search may return it and a call name it."""
-        if self.choice.kind == "allowed" and name not in self.choice.names:
-            return None
-        return self.shape.deferred.get(name)
-
-    def knows(self, name: str) -> bool:
-        """Whether the model may be told of a tool of this name."""
-        return self.shape.names.get(name) == "direct" or self.admits(name) is not None
+        shape = self.terms.shape
+        ours = [name for name in (self.terms.bridge, self.terms.wrapper) if name]
+        direct = [tool.name for tool in shape.direct]
+        return [*direct, *(ours if shape.deferred else []), *self.promoted]
 
     def request(
         self,
         promoted: Sequence[str],
-        exchanges: Sequence[Json],
+        exchanges: Iterable[Exchange],
         *,
         searching: bool = True,
         calling: bool = True,
         spent: int = 0,
     ) -> bytes:
-        """The body of one round: these tools promoted, these messages added, so many
+        """The body of one round: these tools promoted, these exchanges made, so many
         completion tokens of the client's limit used. Without `searching` the bridge is not
         declared; without `calling` no call may be made."""
-        declared = [tool.raw for tool in self.shape.direct]
-        if searching and self.shape.deferred:
-            declared.append(self.bridge)
-        declared += [self.shape.deferred[name].raw for name in promoted]
+        terms = self.terms
+        declared = [tool.raw for tool in terms.shape.direct]
+        if terms.shape.deferred:
+            declared += [self.bridge] if searching else []
+            declared += [terms.shape.wrapper] if terms.wraps else []
+        declared += [terms.shape.deferred[name].raw for name in promoted]
         if not declared:
             return self.body.without("tools", "tool_choice", "parallel_tool_calls")
-        members = {"tools": b"[" + b",".join(declared) + b"]"}
-        if exchanges or self.messages is not self.body.get("messages"):
-            members["messages"] = extended(self.messages, exchanges)
+        added = [message for exchange in exchanges for message in exchange.messages(terms)]
+        members = {
+            "tools": b"[" + b",".join(declared) + b"]",
+            "messages": extended(self.messages, added),
+        }
         if not calling:
             members["tool_choice"] = b'"none"'
-        elif self.choice.kind == "allowed" and self.choice.value is not None:
-            names = [name for name in self.choice.names if self._is_declared(name, promoted)]
-            names += [self.bridge_name] if searching else []
-            members["tool_choice"] = encode(self.choice.allowing(names, self.choice.value))
+        elif terms.choice.kind == "allowed" and terms.choice.value is not None:
+            allowed = terms.choice.allowing(self._allowed(promoted, searching), terms.choice.value)
+            members["tool_choice"] = encode(allowed)
         return self.body.splice(members | self._limits(spent))
 
-    def _is_declared(self, name: str, promoted: Sequence[str]) -> bool:
-        return name in promoted or self.shape.names.get(name) == "direct"
+    def _allowed(self, promoted: Sequence[str], searching: bool) -> list[str]:
+        terms = self.terms
+        names = [n for n in terms.choice.names if n in promoted or terms.is_direct(n)]
+        ours = [terms.bridge] if searching else []
+        return [*names, *ours, *([terms.wrapper] if terms.wraps else [])]
 
     def _limits(self, spent: int) -> dict[str, bytes]:
         """The client's limit spans the turn. Zero is not a limit that upstreams take."""
@@ -129,24 +132,20 @@ def open_request(raw: bytes, policy: Policy, known: Iterable[bytes] = ()) -> Bod
     return body
 
 
-def plan(body: Body, policy: Policy, shape: Shape) -> Plan:
-    """What to do with a request that has tools. Raises Malformed, and BadRequest for tools
-    that no upstream takes where relaying them cannot help either."""
+def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
+    """What to do with a request that has tools; the reason where it is to be folded. Raises
+    BadRequest for tools that no upstream takes where relaying them cannot help either."""
     catalog = shape.catalog
     too_many = catalog.count > policy.max_tools
     if catalog.fault is not None:
         if too_many:
             raise catalog.fault
         return Relay("tools-malformed")
-    messages = body.get("messages")
-    if messages is None:
+    if "messages" not in body:
         return Relay("messages-malformed")
     if body.value("n") not in (None, 1):
-        return _trim(body, policy, shape, messages) if too_many else Relay("several-choices")
-    reason = _decision(policy, shape)
-    if isinstance(reason, Relay):
-        return reason
-    return _fold(body, policy, shape, messages, reason)
+        return _trim(body, policy, shape) if too_many else Relay("several-choices")
+    return _decision(policy, shape)
 
 
 def _decision(policy: Policy, shape: Shape) -> str | Relay:
@@ -169,44 +168,58 @@ def _decision(policy: Policy, shape: Shape) -> str | Relay:
     return "saves-tokens"
 
 
-def _fold(body: Body, policy: Policy, shape: Shape, messages: bytes, reason: str) -> Fold:
-    called = called_names(messages)
+def fold(
+    body: Body,
+    policy: Policy,
+    shape: Shape,
+    reason: str,
+    conversation: Conversation,
+    records: Mapping[str, Record] = MappingProxyType({}),
+) -> Fold:
+    """The request as the upstream will see it. `records`: what is remembered of its turns."""
     choice = read_choice(body.value("tool_choice"))
     name = shape.bridge_name
-    if name in called:  # the client's history has a tool of this name: ours is another
-        name = free_name({*shape.names, *called})
+    if name in conversation.called:  # the client's history has a tool of this name
+        name = free_name({*shape.names, *conversation.called})
+    terms = Terms(shape, choice, policy.strategy, name, shape.wrapper_name)
+    restored = restore(conversation, records, terms)
     in_system = policy.manifest_place == "system"
-    longer = instructed(messages, shape.manifest.text) if in_system else None
+    longer = instructed(restored.raw, shape.manifest.text) if in_system else None
     return Fold(
         body=body,
-        messages=messages if longer is None else longer,
-        shape=shape,
-        bridge_name=name,
+        messages=restored.raw if longer is None else longer,
+        question=conversation.question,
+        terms=terms,
         bridge=shape.bridge_as(name, in_system=longer is not None),
-        promoted=_promoted(shape, choice, called),
-        choice=choice,
+        promoted=_promoted(terms, restored.discovered),
         max_tools=policy.max_tools,
         reason=reason,
     )
 
 
-def _promoted(shape: Shape, choice: Choice, called: Sequence[str]) -> tuple[str, ...]:
+def _promoted(terms: Terms, discovered: Sequence[str]) -> tuple[str, ...]:
     """The deferred tools that are declared from the start.
 
     Frameworks that require a call put their output tool last, under any name. It comes
     first here, since the history behind it grows from request to request.
     """
-    named = choice.names if len(choice.names) <= MOST_HITS else ()
+    choice, shape = terms.choice, terms.shape
     last: Sequence[str] = ()
     if choice.required and choice.kind != "named":
         visible = (name for name, exposure in shape.names.items() if exposure != "hidden")
         last = [n for n in visible if choice.kind != "allowed" or n in choice.names][-1:]
-    return tuple(n for n in dict.fromkeys((*last, *called, *named)) if n in shape.deferred)
+    if terms.wraps:
+        named = choice.names if choice.kind == "named" else ()
+        names = (*last, *named)
+    else:
+        named = choice.names if len(choice.names) <= MOST_HITS else ()
+        names = (*last, *discovered, *named)
+    return tuple(name for name in dict.fromkeys(names) if name in shape.deferred)
 
 
-def _trim(body: Body, policy: Policy, shape: Shape, messages: bytes) -> Trim:
+def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:
     catalog: Catalog = shape.catalog
-    ranked = catalog.index.rank(last_request(messages))
+    ranked = catalog.index.rank(last_request(body.get("messages") or b"[]"))
     order = dict.fromkeys([*(position for position, _ in ranked), *range(catalog.count)])
     direct = [at for at in order if shape.rulings[at].exposure == "direct"]
     deferred = [at for at in order if shape.rulings[at].exposure == "deferred"]

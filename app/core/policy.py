@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from app.core.tools import Tool
 
 Mode = Literal["auto", "on", "off"]
-Strategy = Literal["promote"]
+Strategy = Literal["promote", "wrap"]
 Place = Literal["auto", "system"]
 Exposure = Literal["direct", "deferred", "hidden"]
 
@@ -39,7 +39,8 @@ class Policy:
     mode: Mode = "auto"
     """`auto` folds when it pays, `on` whenever a tool can be deferred, `off` never."""
     strategy: Strategy = "promote"
-    """How a found tool becomes callable: its declaration is appended to `tools`."""
+    """How a found tool becomes callable: `promote` appends its declaration to `tools`; with
+    `wrap` it is called through `call_tool`, so that the declared array never changes."""
     min_tokens: int = 2_000
     """`auto` folds when the tools to defer weigh at least this many tokens ..."""
     min_saving: float = 0.4
@@ -76,8 +77,8 @@ class Policy:
         for exposure, patterns in lists:
             for pattern in patterns:
                 if _matches(pattern, tool.name, family):
-                    return Ruling(_possible(exposure, tool), f"policy: {exposure} `{pattern}`")
-        if not tool.can_be_deferred:
+                    return Ruling(self._possible(exposure, tool), f"policy: {exposure} `{pattern}`")
+        if not self._can_defer(tool):
             return Ruling("direct", f"a `{tool.type}` tool cannot be deferred")
         if tool.mark is not None:
             mark = str(tool.mark).lower()
@@ -87,12 +88,15 @@ class Policy:
                 return Ruling("direct", f"built-in: never deferred `{pattern}`")
         return Ruling("deferred", "default")
 
+    def _can_defer(self, tool: Tool) -> bool:
+        """The wrapper's arguments are an object, which a custom tool's input is not."""
+        return tool.type == "function" or (tool.type == "custom" and self.strategy == "promote")
+
+    def _possible(self, exposure: Exposure, tool: Tool) -> Exposure:
+        return "direct" if exposure == "deferred" and not self._can_defer(tool) else exposure
+
 
 def _matches(pattern: str, name: str, family: str | None) -> bool:
     if pattern.startswith(_FAMILY):
         return family is not None and fnmatchcase(family, pattern.removeprefix(_FAMILY))
     return fnmatchcase(name, pattern)
-
-
-def _possible(exposure: Exposure, tool: Tool) -> Exposure:
-    return "direct" if exposure == "deferred" and not tool.can_be_deferred else exposure

@@ -120,23 +120,28 @@ class Reply:
             out = {**out, "content": self._unrepeated(content)}
         if fragments := list(dicts(delta.get("tool_calls"))):
             pairs = zip(fragments, calls, strict=False)
-            kept = [self._fragment(f, call, leaves) for f, call in pairs if leaves[call]]
+            told = (self._fragment(f, call, leaves) for f, call in pairs if leaves[call])
+            kept = [fragment for fragment in told if fragment is not None]
             if not kept:
                 out = {k: v for k, v in out.items() if k != "tool_calls"}
             elif list(map(id, kept)) != list(map(id, fragments)):
                 out = {**out, "tool_calls": kept}
         return out
 
-    def _fragment(self, fragment: Json, call: Call, leaves: Mapping[Call, bool]) -> Json:
+    def _fragment(self, fragment: Json, call: Call, leaves: Mapping[Call, bool]) -> Json | None:
         """A fragment of a call that leaves: numbered without gaps; its id and its whole name
-        come first and once."""
+        come first and once. A wrapped call leaves as the real one, whole."""
+        if call.inner is not None and call in self.told:
+            return None
         inner = fragment.get(call.kind)
         inner = inner if isinstance(inner, dict) else {}
         changes: Json = {}
         if call not in self.told:
             signature = {} if self.told else _signature(call, leaves)
             self.told[call] = len(self.told)
-            if (fragment.get("id") or "", inner.get("name")) != (call.id, call.name):
+            if call.inner is not None:
+                changes = call.as_real()
+            elif (fragment.get("id") or "", inner.get("name")) != (call.id, call.name):
                 changes = {"id": call.id, "type": call.kind, call.kind: inner | {"name": call.name}}
             changes |= signature
         elif fragment.get("id") or inner.get("name"):
@@ -157,6 +162,13 @@ class Reply:
         told = text[len(self._repeat) :] if repeats else self._swallowed + text
         self._repeat = ""
         return told
+
+
+def unrepeated(text: str, repeat: str) -> str:
+    """What of a round's words is told where it may repeat those of the round before it."""
+    if repeat.startswith(text):
+        return ""
+    return text[len(repeat) :] if text.startswith(repeat) else text
 
 
 def added(usage: Json, more: Json | None) -> Json:

@@ -6,16 +6,12 @@ it; everything behind a call that is still undecided waits, so that the order st
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from app.core.address import Addressee
 from app.core.calls import Call, Calls
 from app.core.chunks import DONE, Chunk, dicts, joined, merge
 from app.core.codec import Json
-
-Addressee = Literal["client", "search", "blind", "alias", "unknown", "hidden"]
-"""Whom a call is for: the client, who declared the tool; us (`search`); or still open: a
-deferred tool called by its name (`blind`), a name that can only mean one tool (`alias`), a
-name that means none, and a tool that the policy hides."""
 
 _NEVER_ECHOED = frozenset({"role", "content", "tool_calls", "function_call", "annotations"})
 
@@ -104,13 +100,14 @@ class Round:
         choice = {"index": 0, "delta": {}, "finish_reason": reason}
         self._queue.append(Entry(Chunk({**frame, "choices": [choice]}), ()))
 
-    def assistant(self, calls: list[Json]) -> Json:
-        """The assistant message that goes back to the upstream, with what it said beside
-        its calls: reasoning and signatures must come back as they were. Its content is a
-        string because some servers fail on null and on none."""
+    @property
+    def said(self) -> Json:
+        """The assistant message that goes back to the upstream, but for its calls: reasoning
+        and signatures must come back as they were. Its content is a string because some
+        servers fail on null and on none."""
         said = joined(self._message)
         beside = {k: v for k, v in said.items() if k not in _NEVER_ECHOED and v not in _EMPTY}
-        return {"role": "assistant", "content": self.text, **beside, "tool_calls": calls}
+        return {"content": self.text, **beside}
 
     def _end(self) -> None:
         self.is_over = True

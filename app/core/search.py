@@ -1,4 +1,4 @@
-"""A search call: its arguments, its hits, its answer. A search never errors."""
+"""A search call: its arguments and its hits. A search never errors."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,10 +7,9 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
-from app.core import wording
+from app.core.answer import Answer
 from app.core.calls import Call
-from app.core.catalog import Admits
-from app.core.codec import Json, decode, encode
+from app.core.codec import decode
 from app.core.policy import MOST_HITS
 from app.core.shape import Shape
 from app.core.tools import Tool
@@ -34,17 +33,6 @@ class Search:
     """Empty where the arguments said nothing that can be searched for."""
     limit: int | None = None
     """Hits a query, where the model asked for a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search brings into the conversation."""
-
-    tools: tuple[Tool, ...]
-    unmatched: tuple[str, ...]
-    """The queries that nothing matched."""
-    truncated: bool
-    """The budget had no room for more."""
 
 
 def read_search(call: Call) -> Search:
@@ -75,7 +63,9 @@ def find(
     admitted: Callable[[str], Tool | None],
     budget: tuple[int, Callable[[Tool], int]],
     limit: int,
-) -> Found:
+    *,
+    last: bool,
+) -> Answer:
     """The best tools of every query in turn, as many as the token budget has room for.
 
     Whole tools or none; the very first always fits, or it could never be reached.
@@ -85,55 +75,14 @@ def find(
     hits = [[t for name in names if (t := admitted(name))][:most] for names in rankings]
     unmatched = tuple(q for q, tools in zip(search.queries, hits, strict=True) if not tools)
     best = dict.fromkeys(tool for turn in zip_longest(*hits) for tool in turn if tool)
-    kept: list[Tool] = []
+    kept: list[str] = []
     for tool in best:
         room -= cost(tool)
         if kept and room < 0:
-            return Found(tuple(kept), unmatched, truncated=True)
-        kept.append(tool)
-    return Found(tuple(kept), unmatched, truncated=False)
-
-
-def answer(found: Found, *, last: bool) -> str:
-    """The text of the tool message that answers a search."""
-    notes = (
-        (wording.FOUND, bool(found.tools)),
-        (wording.NOTHING, not found.tools),
-        (wording.SOME_UNMATCHED, bool(found.tools and found.unmatched)),
-        (wording.TRUNCATED, found.truncated),
-        (wording.LAST_SEARCH, last),
-    )
-    said: Json = {
-        "tools": [{"name": tool.name, "description": tool.description} for tool in found.tools],
-        "unmatched": list(found.unmatched),
-        "note": " ".join(note for note, applies in notes if applies),
-    }
-    return encode(said).decode()
-
-
-def how_to_search(shape: Shape) -> str:
-    """The answer to a search whose arguments said nothing."""
-    return _note(wording.HOW_TO_SEARCH.format(families=shape.families))
-
-
-def no_more_searches() -> str:
-    """The answer to a search past the cap."""
-    return _note(wording.NO_MORE_SEARCHES)
-
-
-def unknown(name: str, shape: Shape, admits: Admits, bridge: str) -> str:
-    """The answer to a call of a tool that does not exist, or that nobody may know of."""
-    close = shape.catalog.close(name, admits)
-    sentences = [wording.UNKNOWN.format(name=name)]
-    if close:
-        sentences.append(wording.CLOSE.format(names=", ".join(f"`{one}`" for one in close)))
-    if bridge:
-        sentences.append(wording.USE_SEARCH.format(bridge=bridge))
-    return " ".join(sentences)
-
-
-def _note(text: str) -> str:
-    return encode({"tools": [], "unmatched": [], "note": text}).decode()
+            break
+        kept.append(tool.name)
+    truncated = len(kept) < len(best)
+    return Answer("found", "bridge", tuple(kept), unmatched, truncated, last)
 
 
 def _unwrapped(value: Any) -> Any:

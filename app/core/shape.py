@@ -6,14 +6,15 @@ Compiled once for a catalog and the policy fields that matter here, then looked 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.core import wording
+from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
 from app.core.manifest import Listed, Manifest, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
 from app.core.tools import Tool
+from app.core.wrap import WRAPPER_NAME
 
-BRIDGE_NAMES = ("tool_search", "toolfold_tool_search")
+BRIDGE_NAME = "tool_search"
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
 _MOST_FAMILIES = 40
@@ -42,6 +43,9 @@ class Shape:
     bridge_name: str
     bridge: bytes
     """The bridge's declaration, with the manifest in it."""
+    wrapper_name: str
+    wrapper: bytes
+    """The wrapper's declaration; both are empty with strategy `promote`."""
     offered: int
     """Tokens of the client's tools."""
     sent: int
@@ -56,7 +60,7 @@ class Shape:
         if name == self.bridge_name and not in_system:
             return self.bridge
         listing = "" if in_system else self.manifest.text
-        return _declaration(name, len(self.deferred), listing, self.limit)
+        return _declaration(name, len(self.deferred), listing, self.limit, self.wrapper_name)
 
 
 def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
@@ -67,7 +71,10 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
     text = manifest(listed, policy.manifest_tokens, count)
     name = free_name(catalog.by_name)
-    bridge = _declaration(name, len(deferred), text.text, policy.limit)
+    wraps = policy.strategy == "wrap" and bool(deferred)
+    wrapper_name = free_name(catalog.by_name, WRAPPER_NAME) if wraps else ""
+    wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
+    bridge = _declaration(name, len(deferred), text.text, policy.limit, wrapper_name)
     weights = zip(catalog.tokens, rulings, strict=True)
     direct = sum(tokens for tokens, ruling in weights if ruling.exposure == "direct")
     return Shape(
@@ -82,26 +89,33 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         opted_in=any(tool.mark or tool.is_hosted_search for tool in catalog.tools),
         bridge_name=name,
         bridge=bridge,
+        wrapper_name=wrapper_name,
+        wrapper=wrapper,
         offered=sum(catalog.tokens),
-        sent=direct + count(bridge.decode()),
+        sent=direct + count(bridge.decode()) + count(wrapper.decode()),
     )
 
 
-def free_name(taken: Iterable[str]) -> str:
-    """The bridge's name: the client's own tools keep theirs."""
+def free_name(taken: Iterable[str], wanted: str = BRIDGE_NAME) -> str:
+    """The name of a tool of ours: the client's own tools keep theirs."""
     taken = set(taken)
-    numbered = (f"{BRIDGE_NAMES[-1]}_{n}" for n in range(2, len(taken) + 3))
-    return next(name for name in (*BRIDGE_NAMES, *numbered) if name not in taken)
+    ours = f"toolfold_{wanted}"
+    numbered = (f"{ours}_{n}" for n in range(2, len(taken) + 3))
+    return next(name for name in (wanted, ours, *numbered) if name not in taken)
 
 
-def _declaration(name: str, count: int, listing: str, limit: int) -> bytes:
+def _declaration(name: str, count: int, listing: str, limit: int, wrapper: str) -> bytes:
     """The bridge with the listing where it fits; "" says that it stands in the system message."""
-    below = wording.BRIDGE.format(count=count, where=wording.BELOW) + "\n\n" + listing
-    description, queries = below, wording.QUERIES
+    then = wording.THEN_WRAPPED.format(wrapper=wrapper) if wrapper else wording.THEN_DECLARED
+
+    def says(where: str) -> str:
+        return wording.BRIDGE.format(count=count, where=where, then=then)
+
+    description, queries = f"{says(wording.BELOW)}\n\n{listing}", wording.QUERIES
     if not listing:
-        description = wording.BRIDGE.format(count=count, where=wording.IN_SYSTEM)
-    elif len(below) >= _LONGEST_DESCRIPTION:
-        description = wording.BRIDGE.format(count=count, where=wording.IN_QUERIES)
+        description = says(wording.IN_SYSTEM)
+    elif len(description) >= _LONGEST_DESCRIPTION:
+        description = says(wording.IN_QUERIES)
         queries = f"{queries}\n\n{listing}"
     most = wording.LIMIT.format(default=limit, most=MOST_HITS)
     parameters = {

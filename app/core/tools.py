@@ -32,10 +32,6 @@ class Tool:
         """A search tool of the provider's: the bridge takes its place."""
         return self.type == _HOSTED_SEARCH[0] or self.type.startswith(_HOSTED_SEARCH[1:])
 
-    @property
-    def can_be_deferred(self) -> bool:
-        return self.type in ("function", "custom")
-
 
 def parse(raw: bytes, position: int) -> Tool:
     """Read the entry at this position. Raises BadRequest: it is not a tool that has a name."""

@@ -4,34 +4,35 @@ The driver alternates two things until `next_request()` returns None:
 
 1. send `next_request()` upstream and pass what comes to `receive()`, which returns what
    the client may see; a round that fails goes to `fail()`;
-2. rank each of `searches()` and hand the rankings to `answer()`.
+2. as soon as a round is judged, rank each of its `searches()`, hand the rankings to
+   `answer()`, and keep the `record()` of a turn that has ended.
 
 A round ends in one of three ways. Calls for the client, or words alone, end the turn.
 Searches alone go on: the client sees nothing of them. A call of a tool that the model has
-not seen in full, with arguments that do not fit, is played again with the tool declared.
+not seen in full, with arguments that do not fit, is played again with the tool shown.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
-from app.core import search as searching
+from app.core import verdict
+from app.core.address import Addressee, addressee, open_wrapped
+from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.chunks import DONE, Chunk
-from app.core.codec import Json, decode
+from app.core.conversation import call_key, text_key
 from app.core.errors import Broken, Refused, UpstreamFailed
+from app.core.exchange import Exchange, shown
+from app.core.memory import Record
 from app.core.plan import Fold
 from app.core.policy import Policy
-from app.core.reply import Reply
-from app.core.round import Addressee, Round
-from app.core.schema import fault
-from app.core.search import Rankings, Search
+from app.core.reply import Reply, unrepeated
+from app.core.round import Round
+from app.core.search import Rankings, Search, find, read_search
 from app.core.tools import Tool
 
 _MOST_UNKNOWN = 2
-"""Rounds in which a name that means no tool is answered in words."""
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-_WORD = re.compile(r"[\w.-]+")
+"""Rounds in which a call that nobody can run is answered in words."""
 
 Outcome = Literal["end", "continue", "again"]
 
@@ -47,19 +48,25 @@ class Turn:
         """The client has its 200: set by the edge. From then on a hidden round that fails
         is tried once more, since its status cannot be passed on."""
         self._fold = fold
+        self._terms = fold.terms
         self._policy = policy
         self._reply = Reply()
         self._round: Round | None = None
         self._outcome: Outcome | None = None
         self._promoted = list(fold.promoted)
-        self._exchanges: list[Json] = []
-        self._answers: dict[Call, str] = {}
+        self._exchanges: list[Exchange] = []
+        self._answers: dict[Call, Answer] = {}
+        self._told = ""
+        """Words that the client was told before this round ..."""
+        self._spoken = ""
+        """... and of these, the words before the exchange that it goes on from."""
+        self._repeat = ""
         self._spent = 0
         self._unknown_rounds = 0
-        self._asked_again = False
         self._exhausted = False
         self._replayed = False
         self._retried = False
+        self._is_recorded = False
 
     # -- upstream ---------------------------------------------------------
 
@@ -74,7 +81,7 @@ class Turn:
         self._outcome = None
         self._answers = {}
         self.rounds += 1
-        required = self._fold.choice.required
+        required = self._terms.choice.required
         return self._fold.request(
             self._promoted,
             self._exchanges,
@@ -90,7 +97,9 @@ class Turn:
 
     def fail(self, failure: UpstreamFailed) -> None:
         """A round did not come to its end. Raises the failure unless the turn can go on."""
-        if isinstance(failure, Refused) and (tools := self._undeclared(failure)):
+        may_replay = not self._replayed and not self._reply.begun
+        refused = failure if isinstance(failure, Refused) and may_replay else None
+        if refused and (tools := verdict.undeclared(refused, self._terms, self._promoted)):
             self._play_again(tools)
         elif self.status_is_spent and self.rounds > 1 and self._may_retry():
             self._retried = True
@@ -98,34 +107,51 @@ class Turn:
         else:
             raise failure
 
-    # -- searches ---------------------------------------------------------
+    # -- when a round is judged ---------------------------------------------
 
     def searches(self) -> list[Search]:
-        """The searches of this round that want a ranking."""
-        if self._round is None or self._outcome != "continue":
+        """The searches of this round that want a ranking, each only once."""
+        if self._round is None or self._outcome not in ("continue", "end"):
             return []
         wanted: list[Search] = []
         for call in self._round.addressed("search"):
-            search = searching.read_search(call)
+            if call in self._answers:
+                continue
+            search = read_search(call)
             if self.searched + len(wanted) >= self._policy.max_searches:
-                self._answers[call] = searching.no_more_searches()
-                self._asked_again = True
+                self._answers[call] = Answer("spent")
             elif not search.queries:
                 self.searched += 1
-                self._answers[call] = searching.how_to_search(self._fold.shape)
+                self._answers[call] = Answer("unread")
             else:
                 wanted.append(search)
         return wanted
 
     def answer(self, search: Search, rankings: Rankings) -> None:
-        """Put the hits into the conversation and declare them."""
-        policy, fold = self._policy, self._fold
-        budget = (policy.result_tokens, self._cost)
-        found = searching.find(rankings, search, fold.admits, budget, policy.limit)
+        """Put the hits into the conversation and, with `promote`, declare them."""
+        last = self.searched + 1 >= self._policy.max_searches
+        budget = (self._policy.result_tokens, self._cost)
+        found = find(rankings, search, self._terms.admits, budget, self._policy.limit, last=last)
         self.searched += 1
-        last = self.searched >= policy.max_searches
-        self._answers[search.call] = searching.answer(found, last=last)
-        self._promote(found.tools)
+        self._answers[search.call] = found
+        self._promote([self._terms.shape.deferred[name] for name in found.names])
+
+    def record(self) -> tuple[str, Record] | None:
+        """What is to be remembered of a turn that has ended, once, under its key."""
+        round = self._round
+        if round is None or self._outcome != "end" or self._is_recorded:
+            return None
+        self._is_recorded = True
+        mixed = self._mixed(round)
+        promoted = self._promoted[len(self._fold.promoted) :]
+        first = next(iter(self._reply.told), None)
+        if first is None:
+            key = text_key(self._fold.question, self._told + self._words(round))
+        else:
+            key = call_key(first.id)
+        if key is None or not (self._exchanges or promoted or mixed):
+            return None
+        return key, Record(self._exchanges, promoted, self._spoken, mixed)
 
     # -- inside a round -----------------------------------------------------
 
@@ -151,23 +177,20 @@ class Turn:
         return told
 
     def _addressee(self, call: Call) -> Addressee:
-        name = call.name
-        if call.kind == "function" and name == self._fold.bridge_name:
-            return "search"
-        if name in self._promoted or self._fold.shape.names.get(name) == "direct":
-            return "client"
-        if self._fold.admits(name) is not None:
-            return "blind" if call.kind == "function" else "client"
-        if self._meant(call) is not None:
-            return "alias"
-        return "hidden" if self._fold.shape.names.get(name) == "hidden" else "unknown"
+        return addressee(call, self._terms, self._promoted)
 
     def _judge(self, round: Round) -> Outcome:
         """All has arrived: decide the calls that were open, and how the turn goes on."""
-        mended = [tool for call in round.calls.all if (tool := self._mended(call))]
-        if mended and not self._reply.told and not self._replayed:
-            self._hide_all(round)
-            self._play_again(mended)
+        for call in round.addressed("wrapped"):
+            open_wrapped(call, self._terms)
+        shown = [
+            tool
+            for call in round.calls.all
+            if (tool := verdict.to_be_shown(call, self._addressee(call), self._terms))
+        ]
+        if shown and not self._reply.told and not self._replayed:
+            round.leaves = dict.fromkeys(round.calls.all, False)
+            self._play_again(shown)
             return "again"
         for call in round.addressed("blind", "alias"):
             round.leaves[call] = True
@@ -177,115 +200,91 @@ class Turn:
         return outcome
 
     def _judge_unknown(self, round: Round) -> Outcome:
-        """Names that mean nothing are answered in words while nothing leaves, twice at most;
-        then they leave as they are. A hidden tool never does."""
-        unknown = round.addressed("unknown", "hidden")
+        """Calls that nobody can run are answered in words while nothing leaves, twice at
+        most; then they leave as they are. A hidden tool never does."""
+        unknown = round.addressed("unknown", "hidden", "direct", "unwrapped")
         leaving = any(round.leaves.values())
-        answered = bool(unknown) and not leaving and not self._exhausted
         spared = self._unknown_rounds < _MOST_UNKNOWN
+        answered = bool(unknown) and not leaving and not self._exhausted and spared
         for call in unknown:
-            round.leaves[call] = not (answered and spared) and self._addressee(call) == "unknown"
+            may_leave = self._addressee(call) in ("unknown", "direct")
+            round.leaves[call] = may_leave and not answered
         if any(round.leaves.values()) or not round.calls.all or self._exhausted:
             return "end"
         if unknown:
             self._unknown_rounds += 1
             self._exhausted = not spared
-            self._answers = {call: self._unknown_answer(call) for call in unknown}
+            self._answers |= {
+                c: verdict.refuse(c, self._addressee(c), self._terms) for c in unknown
+            }
         return "continue"
-
-    def _hide_all(self, round: Round) -> None:
-        for call in round.calls.all:
-            round.leaves[call] = False
-
-    def _mended(self, call: Call) -> Tool | None:
-        """The deferred tool that a call needs to be declared before it can be right."""
-        match self._addressee(call):
-            case "blind":
-                tool = self._fold.admits(call.name)
-                return tool if tool and fault(tool.parameters, call.arguments) else None
-            case "alias":
-                return self._meant(call)
-            case _:
-                return None
-
-    def _meant(self, call: Call) -> Tool | None:
-        meant = self._fold.shape.catalog.meant(call.name, self._fold.knows)
-        return meant if meant and meant.name in self._fold.shape.deferred else None
 
     # -- between rounds -----------------------------------------------------
 
     def _close(self, round: Round) -> None:
         if self._outcome is None:
             self.fail(Broken("The upstream ended its reply before it was complete."))
+        self._told += self._words(round)
         if self._outcome == "continue":
-            self._exchanges += self._exchange(round)
-            self._spent += _tokens_of_words(round)
-            self._exhausted = self._exhausted or self._asked_again
+            self._exchanges.append(self._exchange(round))
+            self._spoken = self._told
+            self._spent += verdict.tokens_of_words(round)
+            self._exhausted |= any(a.kind == "spent" for a in self._answers.values())
             self._replayed = False
-        repeat = round.text if self._outcome == "again" else ""
-        self._reply.next_round(round.usage, repeat)
+        self._repeat = round.text if self._outcome == "again" else ""
+        self._reply.next_round(round.usage, self._repeat)
 
-    def _exchange(self, round: Round) -> list[Json]:
+    def _words(self, round: Round) -> str:
+        """The words of a round that the client is told."""
+        return unrepeated(round.text, self._repeat)
+
+    def _exchange(self, round: Round) -> Exchange:
+        """This round as it goes into the conversation; calls that the client answers stay
+        open."""
         calls, answers = [], []
         for position, call in enumerate(round.calls.all):
-            message = call.as_message()
-            message["id"] = message["id"] or f"call_{position}"
-            if self._addressee(call) in ("unknown", "hidden"):
-                legal = _ILLEGAL.sub("_", call.name)[:64] or "_"
-                message[call.kind] = {**message[call.kind], "name": legal}
-            calls.append(message)
-            answers.append(
-                {"role": "tool", "tool_call_id": message["id"], "content": self._answers[call]}
-            )
-        return [round.assistant(calls), *answers]
+            answer = self._answers.get(call)
+            if answer is None and not round.leaves.get(call):
+                continue
+            message = call.as_real() if answer is None and call.inner else call.as_message()
+            calls.append({**message, "id": message["id"] or f"call_{position}"})
+            answers.append(answer)
+        return Exchange(round.said, calls, answers)
 
-    def _unknown_answer(self, call: Call) -> str:
-        fold = self._fold
-        bridge = fold.bridge_name if fold.shape.deferred else ""
-        return searching.unknown(call.name, fold.shape, fold.knows, bridge)
+    def _mixed(self, round: Round) -> Exchange | None:
+        """The last round, where it holds answered searches beside calls for the client."""
+        if not self._answers or not any(round.leaves.values()):
+            return None
+        return self._exchange(round)
 
     def _play_again(self, tools: Sequence[Tool]) -> None:
+        """Show these tools and let the round be played as if they had been there."""
         self._replayed = True
         self._outcome = "again"
-        self._promote(tools)
+        if self._terms.wraps:
+            self._exchanges.append(self._shown([tool.name for tool in tools]))
+        else:
+            self._promote(tools)
+
+    def _shown(self, names: list[str]) -> Exchange:
+        """A search for these tools, with the reasoning and the signature of the call that it
+        takes the place of: where they are required, every call has to have them."""
+        assert self._round is not None, "a round has failed"
+        said = {**self._round.said, "content": ""}
+        signed = self._round.calls.all[0].extra if self._round.calls.all else {}
+        return shown(names, b"%d:%b" % (self.rounds, self._fold.question), said, signed)
 
     def _promote(self, tools: Sequence[Tool]) -> None:
         """Declare these too; where an upstream takes no more, the oldest of this turn go."""
+        if self._terms.wraps:
+            return
         self._promoted += [t.name for t in tools if t.name not in self._promoted]
-        room = max(self._fold.max_tools - len(self._fold.shape.direct) - 1, len(tools))
+        room = max(self._fold.max_tools - len(self._terms.shape.direct) - 1, len(tools))
         start = len(self._fold.promoted)
         del self._promoted[start : max(len(self._promoted) - room + start, start)]
 
     def _cost(self, tool: Tool) -> int:
-        return 0 if tool.name in self._promoted else self._fold.shape.tokens(tool)
+        return 0 if tool.name in self._promoted else self._terms.shape.tokens(tool)
 
     def _may_retry(self) -> bool:
         return not self._retried and not self._reply.told
-
-    def _undeclared(self, refusal: Refused) -> list[Tool]:
-        """The deferred tools that a refusal names: some servers refuse their own model's
-        call of a tool that was not declared (Groq's `tool_use_failed`)."""
-        if self._replayed or self._reply.begun or not 400 <= refusal.status < 500:
-            return []
-        words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)))
-        found = (self._fold.admits(word.strip(".")) for word in words)
-        return [tool for tool in found if tool and tool.name not in self._promoted]
-
-
-def _tokens_of_words(round: Round) -> int:
-    """Completion tokens of what a hidden round said to the client. Searches are our expense,
-    not the client's; where the upstream reports no usage, four characters are a token."""
-    if not round.text:
-        return 0
-    reported = (round.usage or {}).get("completion_tokens")
-    return reported if isinstance(reported, int) else len(round.text) // 4
-
-
-def _error_text(body: bytes) -> str:
-    try:
-        error = decode(body)["error"]
-    except (ValueError, KeyError, TypeError):
-        return ""
-    if not isinstance(error, dict):
-        return ""
-    return f"{error.get('message')} {error.get('failed_generation')}"

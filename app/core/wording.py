@@ -8,9 +8,10 @@ make their arguments right. So the list is always there, and its names may be ca
 BRIDGE = (
     "Finds and loads tools. You have more tools than those declared: {count} more are listed "
     "{where}. Search here before you say that something cannot be done or that you have no tool "
-    "for it; what is found is declared to you at once. A tool that is listed with its full name "
-    "can also be called straight away."
+    "for it; {then}. A tool that is listed with its full name can also be called straight away."
 )
+THEN_DECLARED = "what is found is declared to you at once"
+THEN_WRAPPED = "what is found is shown with its parameters, and called through `{wrapper}`"
 BELOW = "below"
 IN_QUERIES = "in the description of `queries`"
 IN_SYSTEM = "in the system message"
@@ -31,6 +32,10 @@ EXAMPLES = "More tools by family, with their number and examples"
 BARE = "{count} more tools. Search for what you need."
 
 FOUND = "These tools are declared to you now: call the one you need by its name."
+FOUND_WRAPPED = (
+    "These are the tools with their parameters: call the one you need with `{wrapper}`, giving "
+    "its name and its arguments."
+)
 NOTHING = "No tool matches. Search again with other words: the action, the object, the service."
 SOME_UNMATCHED = "Nothing matched the queries in `unmatched`: search again with other words."
 TRUNCATED = "More tools matched than fit here: search with narrower words for the others."
@@ -48,4 +53,15 @@ NO_FAMILIES = "{count} tools without a common prefix"
 UNKNOWN = "There is no tool called `{name}`, so nothing was run."
 CLOSE = "Did you mean {names}?"
 USE_SEARCH = "Call `{bridge}` with what you want to do to find the right tool."
-DROPPED = "Nothing was run: this call was not made."
+
+WRAPPER = (
+    "Calls one tool that is not declared to you: give its name and its arguments, as the list of "
+    "tools or `{bridge}` shows them. One call for each tool; several calls may be made at once."
+)
+WRAPPED_NAME = "The tool's full name."
+WRAPPED_ARGUMENTS = "The tool's own arguments."
+CALL_DIRECTLY = "`{name}` is declared to you: call it directly. Nothing was run."
+HOW_TO_CALL = (
+    'The call could not be read, so nothing was run. Write it like {{"name": "...", "arguments": '
+    "{{...}}}}; `{bridge}` shows a tool's parameters."
+)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from app.core.body import Malformed
-from app.core.conversation import called_names, extended, instructed, last_request
+from app.core.conversation import Conversation, extended, instructed, last_request
 from tests.builders import call, dumps
 
 HISTORY = [
@@ -16,7 +16,7 @@ HISTORY = [
 
 
 def test_called_tools_come_in_order_of_their_first_call() -> None:
-    assert called_names(dumps(HISTORY)) == ("b", "a", "c")
+    assert Conversation.read(dumps(HISTORY)).called == ("b", "a", "c")
 
 
 ODD = {
@@ -30,7 +30,7 @@ ODD = {
 @pytest.mark.parametrize("messages", ODD.values(), ids=ODD)
 def test_messages_that_we_do_not_understand(messages: bytes) -> None:
     with pytest.raises(Malformed, match="messages-malformed"):
-        called_names(messages)
+        Conversation.read(messages)
 
 
 EXTENDED = {

@@ -193,8 +193,8 @@ def test_allowed_tools_are_those_declared_and_the_bridge() -> None:
 
 def test_only_allowed_tools_are_admitted() -> None:
     plan = folded(body(tool_choice=allowed("get_weather")))
-    assert plan.admits("get_weather") is not None
-    assert plan.admits("crm__read_deal") is None
+    assert plan.terms.admits("get_weather") is not None
+    assert plan.terms.admits("crm__read_deal") is None
 
 
 def test_after_the_searches_no_call_may_be_made() -> None:

@@ -87,9 +87,10 @@ def test_a_tool_that_is_no_function_stays_direct_even_where_the_policy_defers_it
     assert Policy(hidden=("web",)).rule(hosted, None).exposure == "hidden"
 
 
-def test_a_custom_tool_may_be_deferred() -> None:
+def test_a_custom_tool_may_be_deferred_where_it_can_be_declared() -> None:
     custom = parse(dumps({"type": "custom", "custom": {"name": "run_sql"}}), 0)
     assert Policy().rule(custom, None) == ("deferred", "default")
+    assert Policy(strategy="wrap").rule(custom, None).exposure == "direct"
 
 
 def test_a_hosted_search_tool_is_replaced() -> None:

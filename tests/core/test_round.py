@@ -1,7 +1,8 @@
+from app.core.address import Addressee
 from app.core.calls import Call
 from app.core.chunks import DONE, Chunk
 from app.core.codec import Json
-from app.core.round import Addressee, Round
+from app.core.round import Round
 
 
 def addressee(call: Call) -> Addressee:
@@ -67,9 +68,4 @@ def test_an_empty_reply_has_no_finish_to_add() -> None:
 
 def test_what_it_said_beside_its_calls_goes_back() -> None:
     said = chunk(role="assistant", content="a", reasoning_content="b", refusal=None, x=[])
-    assert read(said).assistant([]) == {
-        "role": "assistant",
-        "content": "a",
-        "reasoning_content": "b",
-        "tool_calls": [],
-    }
+    assert read(said).said == {"content": "a", "reasoning_content": "b"}

@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
+from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.catalog import compile_catalog
 from app.core.policy import Policy
-from app.core.search import Found, Search, answer, find, rank, read_search
+from app.core.search import Search, find, rank, read_search
 from app.core.shape import Shape, compile_shape
-from app.core.tools import Tool
 from tests.builders import CATALOG, dumps
 
 
@@ -66,55 +66,40 @@ def shape(**policy: Any) -> Shape:
     return compile_shape(compile_catalog(dumps(CATALOG), len), Policy(**policy), len)
 
 
-def found(*queries: str, budget: int = 100_000, limit: int = 2, asked: int | None = None) -> Found:
+def found(*queries: str, budget: int = 100_000, limit: int = 2, asked: int | None = None) -> Answer:
     known = shape()
     made = Search(Call(), queries, asked)
-    return find(rank(made, known), made, known.deferred.get, (budget, lambda _: 10), limit)
-
-
-def names(tools: tuple[Tool, ...]) -> list[str]:
-    return [tool.name for tool in tools]
+    rankings = rank(made, known)
+    return find(rankings, made, known.deferred.get, (budget, lambda _: 10), limit, last=False)
 
 
 def test_each_query_has_its_hits_the_best_of_all_first() -> None:
     best = found("weather", "refund payment", "read contact")
-    assert names(best.tools)[:3] == ["get_weather", "stripe__refund_payment", "crm__read_contact"]
+    assert list(best.names)[:3] == ["get_weather", "stripe__refund_payment", "crm__read_contact"]
 
 
 def test_a_query_that_finds_nothing_is_named() -> None:
     best = found("weather", "quantum", limit=1)
-    assert names(best.tools) == ["get_weather"]
+    assert list(best.names) == ["get_weather"]
     assert best.unmatched == ("quantum",)
 
 
 @pytest.mark.parametrize(("asked", "count"), [(None, 2), (3, 3), (0, 2), (-4, 1), (99, 16)])
 def test_the_limit_is_the_models_or_the_policys(asked: int | None, count: int) -> None:
     best = found("crm contact deal lead campaign", limit=2, asked=asked)
-    assert len(best.tools) == count
+    assert len(best.names) == count
 
 
 def test_tools_are_whole_or_left_out_and_the_first_always_fits() -> None:
     best = found("crm contact", budget=25, limit=5)
-    assert len(best.tools) == 2
+    assert len(best.names) == 2
     assert best.truncated
-    assert len(found("crm contact", budget=1, limit=5).tools) == 1
+    assert len(found("crm contact", budget=1, limit=5).names) == 1
 
 
 def test_names_that_a_ranker_invents_are_dropped() -> None:
     made = Search(Call(), ("x",))
-    best = find([["nope", "get_weather"]], made, shape().deferred.get, (100, lambda _: 1), 5)
-    assert names(best.tools) == ["get_weather"]
-
-
-def test_the_answer_is_json_with_names_and_what_to_do() -> None:
-    said = json.loads(answer(found("weather", "quantum", limit=1), last=True))
-    assert said["tools"] == [{"name": "get_weather", "description": "Current weather in a city."}]
-    assert said["unmatched"] == ["quantum"]
-    for part in ("declared to you now", "`unmatched`", "last search"):
-        assert part in said["note"]
-
-
-def test_an_answer_without_tools_says_to_use_other_words() -> None:
-    said = json.loads(answer(found("quantum"), last=False))
-    assert said["tools"] == []
-    assert "other words" in said["note"]
+    budget = (100, lambda _: 1)
+    rankings = [["nope", "get_weather"]]
+    best = find(rankings, made, shape().deferred.get, budget, 5, last=False)
+    assert list(best.names) == ["get_weather"]

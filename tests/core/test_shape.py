@@ -71,6 +71,7 @@ def test_the_clients_tools_keep_their_names() -> None:
     assert free_name(["tool_search"]) == "toolfold_tool_search"
     taken = {"tool_search", "toolfold_tool_search", "toolfold_tool_search_2"}
     assert free_name(taken) == "toolfold_tool_search_3"
+    assert free_name(["call_tool"], "call_tool") == "toolfold_call_tool"
     assert shaped([tool("tool_search"), *CATALOG]).bridge_name == "toolfold_tool_search"
 
 

@@ -45,11 +45,6 @@ def test_other_tools_are_not_hosted_search(kind: str) -> None:
     assert not parse(dumps(entry), 0).is_hosted_search
 
 
-@pytest.mark.parametrize(("kind", "can"), [("custom", True), ("web_search", False)])
-def test_only_functions_and_custom_tools_can_be_deferred(kind: str, can: bool) -> None:
-    assert parse(dumps({"type": kind, kind: {"name": "a"}}), 0).can_be_deferred is can
-
-
 BAD = {
     "not an object": (b"1", "tools[4]"),
     "no function": (b'{"type":"function"}', "tools[4].function"),

@@ -1,0 +1,67 @@
+"""A hidden round, as it goes into the conversation: what the model said and what it was
+answered. Kept as facts, and written into messages under the terms of each request."""
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+
+import msgspec
+
+from app.core.answer import Answer
+from app.core.codec import Json, encode
+from app.core.terms import Terms
+
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A round whose calls we have answered, or some of them."""
+
+    said: Json
+    """The assistant message but for its calls: content, reasoning, signatures."""
+    calls: list[Json]
+    answers: list[Answer | None]
+    """One for each call; None for a call that the client answers."""
+
+    def messages(self, terms: Terms) -> list[Json]:
+        """The assistant message and the answers to it."""
+        calls = [self.call(at, terms) for at in range(len(self.calls))]
+        return [{"role": "assistant", **self.said, "tool_calls": calls}, *self.answered(terms)]
+
+    def call(self, at: int, terms: Terms) -> Json:
+        """A call: one of ours under the name that our tools have now, one of a tool that does
+        not exist under a name that no upstream refuses."""
+        call, answer = self.calls[at], self.answers[at]
+        if answer is None:
+            return call
+        ours = {"bridge": terms.bridge, "wrapper": terms.wrapper}
+        name = ours.get(answer.to) or _ILLEGAL.sub("_", call["function"]["name"])[:64] or "_"
+        return {**call, "function": {**call["function"], "name": name}}
+
+    def answered(self, terms: Terms) -> list[Json]:
+        """The tool messages that are ours to give."""
+        return [
+            {"role": "tool", "tool_call_id": call["id"], "content": answer.text(terms)}
+            for call, answer in zip(self.calls, self.answers, strict=True)
+            if answer is not None
+        ]
+
+    @property
+    def shown(self) -> list[str]:
+        """The tools that its answers show."""
+        return [n for a in self.answers if a and a.kind == "found" for n in a.names]
+
+
+def shown(
+    names: Sequence[str], seed: bytes, said: Json | None = None, beside: Json | None = None
+) -> Exchange:
+    """A search that was never made, for a model that has to see these tools' schemas. The
+    seed makes its id: the same conversation has the same one on every replica."""
+    queries = encode({"queries": [f"select:{name}" for name in names]})
+    call = {
+        "id": f"call_{sha256(queries + seed).hexdigest()[:24]}",
+        "type": "function",
+        "function": {"name": "", "arguments": queries.decode()},
+        **(beside or {}),
+    }
+    return Exchange(said or {"content": ""}, [call], [Answer("found", names=tuple(names))])

@@ -1,0 +1,50 @@
+"""The strategy `wrap`: found tools are called through one tool, `call_tool(name, arguments)`,
+so that the declared array never changes."""
+
+import msgspec
+
+from app.core import wording
+from app.core.body import Body, Malformed
+from app.core.codec import decode, encode
+
+WRAPPER_NAME = "call_tool"
+
+
+def declaration(name: str, bridge: str) -> bytes:
+    """The wrapper's own declaration."""
+    parameters = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": wording.WRAPPED_NAME},
+            "arguments": {"type": "object", "description": wording.WRAPPED_ARGUMENTS},
+        },
+        "required": ["name", "arguments"],
+    }
+    description = wording.WRAPPER.format(bridge=bridge)
+    function = {"name": name, "description": description, "parameters": parameters}
+    return encode({"type": "function", "function": function})
+
+
+def unwrap(arguments: str) -> tuple[str, str] | None:
+    """The real call: its name, and its arguments as the model wrote them, which may be an
+    object or a text that holds one. None where it cannot be read."""
+    try:
+        body = Body(arguments.encode())
+        name = body.value("name")
+        inner = body.get("arguments") or b"{}"
+        text = decode(inner) if inner.startswith(b'"') else inner.decode()
+    except (Malformed, ValueError, msgspec.DecodeError):
+        return None
+    if not isinstance(name, str) or not name:
+        return None
+    return name, "{}" if text in ("null", "") else text
+
+
+def wrapped(name: str, arguments: str) -> str:
+    """The arguments of the wrapper's call that says the same as a real call."""
+    try:
+        decode(arguments or "{}")
+        inner = (arguments or "{}").encode()
+    except ValueError:
+        inner = encode(arguments)
+    return (b'{"name":%b,"arguments":%b}' % (encode(name), inner)).decode()

@@ -50,10 +50,10 @@ TURNS: list[list[Json]] = [
     [reply("Done.")],
     [reply(search("s5", "nothing of the kind")), reply(search("s6", "refund")), reply("Done.")],
     [
-        reply("Merging. ", call("w1", "crm__merge_lead", {})),
-        reply("Merging. ", call("w2", "crm__merge_lead", {"id": "1"})),
+        reply("Filing. ", call("w1", "github__create_issue", {})),
+        reply("Filing. ", call("w2", "github__create_issue", {"repo": "r", "title": "t"})),
     ],
-    [reply("Merged.")],
+    [reply("Filed.")],
     [
         reply({**search("s7", "contact"), **SIGNED}, deal(3)),
     ],

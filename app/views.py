@@ -47,7 +47,18 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
     share = 1 - sent / offered if offered else 0
     console.print(f"tool tokens: {offered:,} offered, {sent:,} sent ({share:.0%} saved)")
     if "declared" in plan:
-        console.print(f"declared: {escape(', '.join(plan['declared']))}")
+        _print_fold(console, plan)
     if plan["manifest"]:
         console.rule("what the model reads")
         console.print(escape(plan["manifest"]), highlight=False, soft_wrap=True)
+
+
+def _print_fold(console: Console, plan: dict[str, Any]) -> None:
+    table = Table("declared in the first round", "why")
+    for tool in plan["declared"]:
+        table.add_row(escape(tool["name"]), escape(tool["why"]))
+    console.print(table)
+    messages = plan["messages"]
+    console.print(f"messages: {messages['client']} from the app, {messages['sent']} sent")
+    for queries in messages["searches"]:
+        console.print(f"put back: a search for {escape(', '.join(queries))}")

@@ -13,7 +13,7 @@ import pytest
 from app import __version__
 from app.cli import flag
 from app.settings import Settings
-from tests.builders import CATALOG, body, numbered, reply, tool
+from tests.builders import CATALOG, body, call, numbered, reply, tool
 from tests.upstream import upstream
 
 CLEAN = {"PYTHONPATH": ":".join(sys.path), "PATH": "", "COLUMNS": "200", "TERM": "dumb"}
@@ -55,7 +55,10 @@ def test_explain_as_json(request_file: str) -> None:
     assert think["tokens"] > 0
     assert said["tokens"]["sent"] < said["tokens"]["offered"]
     assert "- get_weather(city, units?)" in said["manifest"]
-    assert said["declared"] == ["think", "tool_search"]
+    assert said["declared"] == [
+        {"name": "think", "why": "direct"},
+        {"name": "tool_search", "why": "the search"},
+    ]
 
 
 def test_explain_for_people(request_file: str) -> None:
@@ -65,6 +68,24 @@ def test_explain_for_people(request_file: str) -> None:
     assert "policy: hidden `crm__*`" in text
     assert "get_weather(city, units?)" in text
     assert "\x1b" not in text
+
+
+def test_explain_of_a_conversation_says_what_is_put_back_and_declared() -> None:
+    history = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "tool_calls": [call("c1", "get_weather", {"city": "Oslo"})]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Rain"},
+    ]
+    raw = body(messages=history)
+    promote = json.loads(toolfold("explain", "-", "--json", "--mode", "on", stdin=raw).stdout)
+    assert promote["declared"][1:] == [{"name": "get_weather", "why": "the history calls it"}]
+    assert promote["messages"] == {"client": 3, "sent": 3, "searches": []}
+    arguments = ("explain", "-", "--mode", "on", "--strategy", "wrap")
+    wrap = json.loads(toolfold(*arguments, "--json", stdin=raw).stdout)
+    assert [one["name"] for one in wrap["declared"]] == ["tool_search", "call_tool"]
+    assert wrap["messages"] == {"client": 3, "sent": 5, "searches": [["select:get_weather"]]}
+    shown = toolfold(*arguments, stdin=raw).stdout.decode()
+    assert "put back: a search for select:get_weather" in shown
 
 
 RELAYED = {

@@ -19,6 +19,12 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     mixed: Exchange | None = None
     """The last round, where it held searches beside the client's calls."""
 
+    @property
+    def found(self) -> list[str]:
+        """The tools that its searches found."""
+        last = [self.mixed] if self.mixed else []
+        return [name for exchange in [*self.exchanges, *last] for name in exchange.shown]
+
 
 _decoder = msgspec.json.Decoder(Record, float_hook=Decimal)
 _encoder = msgspec.json.Encoder(decimal_format="number")

@@ -51,6 +51,10 @@ class Fold:
     bridge: bytes
     promoted: tuple[str, ...]
     """Deferred tools that are declared from the start, in order."""
+    found: frozenset[str]
+    """Tools that a search of an earlier turn has found."""
+    called: frozenset[str]
+    """Tools that the history calls."""
     max_tools: int
     reason: str
 
@@ -61,12 +65,23 @@ class Fold:
         return shape.sent + sum(shape.tokens(shape.deferred[name]) for name in self.promoted)
 
     @property
-    def declared(self) -> list[str]:
-        """Names of the tools declared in the first round, in order."""
+    def declared(self) -> list[tuple[str, str]]:
+        """Names of the tools declared in the first round, in order, and why they are."""
         shape = self.terms.shape
-        ours = [name for name in (self.terms.bridge, self.terms.wrapper) if name]
-        direct = [tool.name for tool in shape.direct]
-        return [*direct, *(ours if shape.deferred else []), *self.promoted]
+        ours = [(self.terms.bridge, "the search")] if shape.deferred else []
+        if self.terms.wraps and ours:
+            ours.append((self.terms.wrapper, "calls what is found"))
+        direct = [(tool.name, "direct") for tool in shape.direct]
+        return [*direct, *ours, *((name, self._why(name)) for name in self.promoted)]
+
+    def _why(self, promoted: str) -> str:
+        if promoted in self.called:
+            return "the history calls it"
+        if promoted in self.terms.choice.names:
+            return "`tool_choice` names it"
+        if promoted in self.found:
+            return "an earlier search found it"
+        return "the last tool, since a call is required"
 
     def request(
         self,
@@ -192,6 +207,8 @@ def fold(
         terms=terms,
         bridge=shape.bridge_as(name, in_system=longer is not None),
         promoted=_promoted(terms, restored.discovered),
+        found=restored.found,
+        called=frozenset(conversation.called),
         max_tools=policy.max_tools,
         reason=reason,
     )

@@ -32,10 +32,13 @@ _PLAIN_CALL = {"id", "type", "function", "index"}
 
 
 class Restored(NamedTuple):
-    """The messages, and the tools that they declare in order of discovery."""
+    """The messages, and what they have brought to light."""
 
     raw: bytes
     discovered: tuple[str, ...]
+    """The tools that they declare, in order of discovery."""
+    found: frozenset[str]
+    """Those that a search has found."""
 
 
 class _Around(NamedTuple):
@@ -68,7 +71,8 @@ def restore(conversation: Conversation, records: Mapping[str, Record], terms: Te
                 pieces += [gap, around.message, _joined(around.after, first=False)]
                 at = end
     pieces.append(conversation.raw[at:])
-    return Restored(b"".join(pieces), tuple(discovered))
+    found = frozenset(name for record in records.values() for name in record.found)
+    return Restored(b"".join(pieces), tuple(discovered), found)
 
 
 def _joined(messages: Iterable[Json], *, first: bool) -> bytes:

@@ -34,6 +34,7 @@ from app.core.tools import Tool
 _MOST_UNKNOWN = 2
 """Rounds in which a call that nobody can run is answered in words."""
 
+Via = Literal["search", "manifest", "history"]
 Outcome = Literal["end", "continue", "again"]
 
 
@@ -44,6 +45,9 @@ class Turn:
         self.rounds = 0
         self.searched = 0
         """Searches answered with a ranking."""
+        self.discoveries: list[tuple[str, Via]] = []
+        """The calls of deferred tools that the client got, once the turn has ended, and how
+        the model came to know each tool."""
         self.status_is_spent = False
         """The client has its 200: set by the edge. From then on a hidden round that fails
         is tried once more, since its status cannot be passed on."""
@@ -142,6 +146,7 @@ class Turn:
         if round is None or self._outcome != "end" or self._is_recorded:
             return None
         self._is_recorded = True
+        self.discoveries = self._discovered()
         mixed = self._mixed(round)
         promoted = self._promoted[len(self._fold.promoted) :]
         first = next(iter(self._reply.told), None)
@@ -250,6 +255,15 @@ class Turn:
             calls.append({**message, "id": message["id"] or f"call_{position}"})
             answers.append(answer)
         return Exchange(round.said, calls, answers)
+
+    def _discovered(self) -> list[tuple[str, Via]]:
+        found = {*self._fold.found, *(n for e in self._exchanges for n in e.shown)}
+        names = (call.target[0] for call in self._reply.told)
+        return [
+            (n, "search" if n in found else "history" if n in self._fold.called else "manifest")
+            for n in names
+            if n in self._terms.shape.deferred
+        ]
 
     def _mixed(self, round: Round) -> Exchange | None:
         """The last round, where it holds answered searches beside calls for the client."""

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from app.core.errors import Refused
-from tests.builders import CATALOG, call, dumps, reply, tool
+from tests.builders import CATALOG, call, dumps, reply, search, tool
 from tests.player import Played, in_pieces, play
-from tests.scripts import SCRIPTS, UNDECLARED, WEATHER_CALL, WRONG_CALL
+from tests.scripts import SCRIPTS, UNDECLARED, WEATHER_CALL, WRAP, WRONG_CALL, wrapped
 
 WEATHER = ("c1", "get_weather", '{"city": "Oslo"}')
 DEAL = call("c2", "crm__read_deal", {"id": "1"})
@@ -151,3 +151,16 @@ def test_a_tool_that_is_not_allowed_is_unknown() -> None:
     choice = {"type": "allowed_tools", "allowed_tools": allowed}
     played = play(reply(WEATHER_CALL), reply("Sorry"), tool_choice=choice)
     assert "no tool called `get_weather`" in played.requests[1]["messages"][2]["content"]
+
+
+def test_how_the_model_came_to_know_a_tool_is_known() -> None:
+    history = [{"role": "assistant", "tool_calls": [WEATHER_CALL]}]
+    history += [{"role": "tool", "tool_call_id": "c1", "content": "Rain"}]
+    for played, via in (
+        (play(reply(WEATHER_CALL)), "manifest"),
+        (play(reply(search("s1", "weather")), reply(WEATHER_CALL)), "search"),
+        (play(reply(WEATHER_CALL), messages=history), "history"),
+        (play(reply(wrapped("c1", "get_weather", {"city": "Oslo"})), **WRAP), "manifest"),
+    ):
+        assert played.turn.discoveries == [("get_weather", via)]
+    assert play(reply("Hello")).turn.discoveries == []

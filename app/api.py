@@ -109,6 +109,8 @@ class Api:
             return Relay(str(malformed)), None
         except ToolfoldError:
             raise
+        except ValueError:  # a member that nobody can read: half a character, too many digits
+            return Relay("not-json"), None
         except Exception as error:  # promise: a rewrite is never why a request is lost
             log_fault("plan_failed", error)
             return Relay("internal-error"), None

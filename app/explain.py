@@ -92,6 +92,8 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
         return Explained(fold(body, policy, shape, decided, conversation), known)
     except Malformed as malformed:
         return Explained(Relay(str(malformed)), None)
+    except ValueError:
+        return Explained(Relay("not-json"), None)
 
 
 def rankings(raw: bytes, policy: Policy, count: Count, queries: list[str]) -> list[Ranked]:

@@ -15,7 +15,8 @@ import structlog
 
 from app.core.plan import Fold, Plan, Relay, Trim
 from app.core.shape import Shape
-from app.core.turn import Turn, Via
+from app.core.turn import Turn
+from app.core.verdict import Via
 from app.http import Headers
 
 Decision = Literal["folded", "relayed"]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from app import sse
-from app.core.chunks import DONE, Chunk, as_chunk
+from app.core.chunks import DONE, END, Chunk, as_chunk
 from app.core.codec import Json, decode, encode
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
 from app.gather import gathered
@@ -95,7 +95,7 @@ class Rounds:
                 return
             async with aclosing(_events(response)) as reads:
                 async for chunks in reads:
-                    yield chunks if self._streaming else [Chunk(c.data) for c in chunks]
+                    yield chunks if self._streaming else [_unframed(c) for c in chunks]
 
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
@@ -109,7 +109,7 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[list[Chunk], None
             if failure is not None:
                 raise failure
     chunks, failure = _read(decoder.flush())
-    yield chunks
+    yield [*chunks, END]
     if failure is not None:
         raise failure
 
@@ -126,6 +126,10 @@ def _read(events: list[sse.Event]) -> tuple[list[Chunk], UpstreamFailed | None]:
             return chunks, Erred(encode(data))
         chunks.append(Chunk(data or {}, event.raw))
     return chunks, None
+
+
+def _unframed(chunk: Chunk) -> Chunk:
+    return chunk if chunk is DONE or chunk is END else Chunk(chunk.data)
 
 
 def _whole(body: bytes) -> Chunk:

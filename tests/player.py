@@ -9,7 +9,7 @@ from typing import Any
 
 from app.core.body import Body
 from app.core.catalog import compile_catalog
-from app.core.chunks import DONE, Chunk, as_chunk, as_completion, fold
+from app.core.chunks import DONE, END, Chunk, as_chunk, as_completion, fold
 from app.core.codec import Json
 from app.core.conversation import Conversation
 from app.core.errors import UpstreamFailed
@@ -157,6 +157,7 @@ class _Script:
             case chunks:
                 for chunk in chunks:
                     yield [Chunk(chunk)]
+                yield [END]
 
 
 def in_pieces(cut: int) -> Framing:

@@ -110,8 +110,10 @@ def _left_out(raw: bytes, name: str, known: Iterable[bytes]) -> tuple[bytes, dic
 
 def _cut(raw: bytes) -> dict[str, _Span]:
     try:
+        if not raw.isascii():
+            raw.decode()  # members that are not read are not checked either
         values = _members.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         raise Malformed("not-json") from None
     spans: dict[str, _Span] = {}
     at = raw.index(b"{") + 1

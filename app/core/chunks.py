@@ -37,6 +37,8 @@ class Chunk(NamedTuple):
 
 DONE = Chunk({}, b"data: [DONE]\n\n")
 """The upstream said that its reply is complete."""
+END = Chunk({})
+"""The reply ended without that word."""
 
 
 def as_chunk(completion: Json) -> Json:

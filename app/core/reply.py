@@ -47,15 +47,13 @@ class Reply:
         self._first = False
         self._repeat, self._swallowed = repeat, ""
 
-    def tell(
-        self, entry: Entry, leaves: Mapping[Call, bool], *, hidden: bool, dropped: bool
-    ) -> list[Chunk]:
+    def tell(self, entry: Entry, leaves: Mapping[Call, bool], *, hidden: bool) -> list[Chunk]:
         """The chunks that the client may see once this entry of the round is decided.
-        `hidden`: the turn goes on behind this round. `dropped`: no call of it is left."""
+        `hidden`: the turn goes on behind this round."""
         chunk = self._with_identity(entry.chunk)
         calls = iter(entry.calls)
         choices = list(dicts(chunk.data.get("choices")))
-        told = [self._choice(choice, calls, leaves, hidden, dropped) for choice in choices]
+        told = [self._choice(choice, calls, leaves, entry.finish) for choice in choices]
         changes: Json = {}
         if any(new is not old for new, old in zip(told, choices, strict=True)):
             changes["choices"] = told
@@ -94,7 +92,7 @@ class Reply:
         return chunk if same else Chunk({**chunk.data, **self._identity})
 
     def _choice(
-        self, choice: Json, calls: Any, leaves: Mapping[Call, bool], hidden: bool, dropped: bool
+        self, choice: Json, calls: Any, leaves: Mapping[Call, bool], finish: str | None
     ) -> Json:
         changes: Json = {}
         delta = choice.get("delta")
@@ -102,11 +100,9 @@ class Reply:
             told = self._delta(delta, calls, leaves)
             if told is not delta:
                 changes["delta"] = told
-        if finish := choice.get("finish_reason"):
-            if hidden:
-                changes["finish_reason"] = None
-            elif dropped and finish == "tool_calls":
-                changes["finish_reason"] = "stop"
+        own = choice.get("finish_reason")
+        if (own or finish) and own != finish:
+            changes["finish_reason"] = finish
         if choice.get("index", 0) != 0:  # one choice was asked for, some servers count chunks
             changes["index"] = 0
         return {**choice, **changes} if changes else choice

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.core.address import Addressee
 from app.core.calls import Call, Calls
-from app.core.chunks import DONE, Chunk, dicts, joined, merge
+from app.core.chunks import Chunk, dicts, joined, merge
 from app.core.codec import Json
 
 _NEVER_ECHOED = frozenset({"role", "content", "tool_calls", "function_call", "annotations"})
@@ -21,6 +21,9 @@ class Entry(NamedTuple):
 
     chunk: Chunk
     calls: tuple[Call, ...]
+    finish: str | None = None
+    """The finish reason that it is told with, whatever its own: one chunk has it, the last
+    that says something."""
 
 
 class Round:
@@ -31,19 +34,25 @@ class Round:
         self.leaves: dict[Call, bool] = {}
         """For each decided call whether the client gets it."""
         self.usage: Json | None = None
-        self.is_over = False
-        """A finish reason has come, or the word that all is said."""
-        self.has_finish = False
         self._addressee = addressee
+        self._finish: str | None = None
+        self._is_closed = False
         self._queue: deque[Entry] = deque()
         self._message: Json = {}
         self._frame: Json = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Nothing has been said."""
+        return not self._frame
+
+    @property
+    def has_finish(self) -> bool:
+        """A finish reason has come. More may follow: some servers give one with every call."""
+        return self._finish is not None
+
     def read(self, chunk: Chunk) -> None:
         """Take a chunk in."""
-        if chunk is DONE:
-            self._end()
-            return
         data = chunk.data
         self.usage = data.get("usage") or self.usage
         calls: list[Call] = []
@@ -53,12 +62,9 @@ class Round:
             if isinstance(delta, dict):
                 calls += [self.calls.add(fragment) for fragment in dicts(delta.get("tool_calls"))]
                 merge(self._message, delta, without="tool_calls")
-            if choice.get("finish_reason"):
-                self.has_finish = True
+            self._finish = self._finish or choice.get("finish_reason") or None
         self._queue.append(Entry(chunk, tuple(calls)))
-        if self.has_finish:
-            self._end()
-        elif calls:
+        if calls:
             self._decide()
 
     def read_words(self, chunk: Chunk) -> bool:
@@ -77,9 +83,35 @@ class Round:
         return True
 
     def ready(self) -> Iterator[Entry]:
-        """The chunks from the head of the queue whose calls are all decided."""
-        while self._queue and all(call in self.leaves for call in self._queue[0].calls):
+        """The chunks from the head of the queue whose calls are all decided. What comes with
+        a finish reason or behind it waits for the end."""
+        while self._queue and (self._is_closed or self._finish is None):
+            if not all(call in self.leaves for call in self._queue[0].calls):
+                return
             yield self._queue.popleft()
+
+    def end(self) -> None:
+        """All has arrived: every name is settled."""
+        self.calls.settle()
+        self._decide()
+
+    def close(self, *, hidden: bool) -> None:
+        """Every call is decided. A round that the client sees ends with one finish reason:
+        its first, or the one that was left out; `stop` where the calls were not for it."""
+        self._is_closed = True
+        if hidden or self.is_empty:
+            return
+        leaving = any(self.leaves.values())
+        reason = self._finish or ("tool_calls" if leaving else "stop")
+        if self.calls.all and not leaving and reason == "tool_calls":
+            reason = "stop"
+        said = [at for at, e in enumerate(self._queue) if e.chunk.data.get("choices")]
+        if said:
+            self._queue[said[-1]] = self._queue[said[-1]]._replace(finish=reason)
+            return
+        frame = {k: v for k, v in self._frame.items() if k != "usage"}
+        last = Chunk({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": None}]})
+        self._queue.append(Entry(last, (), reason))
 
     def addressed(self, *whom: Addressee) -> list[Call]:
         """The settled calls for these addressees, in order."""
@@ -108,11 +140,6 @@ class Round:
         said = joined(self._message)
         beside = {k: v for k, v in said.items() if k not in _NEVER_ECHOED and v not in _EMPTY}
         return {"content": self.text, **beside}
-
-    def _end(self) -> None:
-        self.is_over = True
-        self.calls.settle()
-        self._decide()
 
     def _decide(self) -> None:
         """Calls whose name says whom they are for. The others are judged at the end."""

@@ -19,7 +19,7 @@ from app.core import verdict
 from app.core.address import Addressee, addressee, open_wrapped
 from app.core.answer import Answer
 from app.core.calls import Call
-from app.core.chunks import DONE, Chunk
+from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import call_key, text_key
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange, shown
@@ -34,7 +34,6 @@ from app.core.tools import Tool
 _MOST_UNKNOWN = 2
 """Rounds in which a call that nobody can run is answered in words."""
 
-Via = Literal["search", "manifest", "history"]
 Outcome = Literal["end", "continue", "again"]
 
 
@@ -45,7 +44,7 @@ class Turn:
         self.rounds = 0
         self.searched = 0
         """Searches answered with a ranking."""
-        self.discoveries: list[tuple[str, Via]] = []
+        self.discoveries: list[tuple[str, verdict.Via]] = []
         """The calls of deferred tools that the client got, once the turn has ended, and how
         the model came to know each tool."""
         self.status_is_spent = False
@@ -146,7 +145,7 @@ class Turn:
         if round is None or self._outcome != "end" or self._is_recorded:
             return None
         self._is_recorded = True
-        self.discoveries = self._discovered()
+        self.discoveries = verdict.discoveries(self._fold, self._reply.told, self._exchanges)
         mixed = self._mixed(round)
         promoted = self._promoted[len(self._fold.promoted) :]
         first = next(iter(self._reply.told), None)
@@ -161,24 +160,26 @@ class Turn:
     # -- inside a round -----------------------------------------------------
 
     def _take(self, round: Round, chunk: Chunk) -> list[Chunk]:
-        if not chunk.data and chunk is not DONE:
-            # A comment: only a client that has its 200 can be shown it.
-            return [chunk] if self.status_is_spent else []
+        if self._outcome is not None:
+            return []  # all has been said
         if self._reply.takes_words and round.read_words(chunk):
             return [chunk]
-        round.read(chunk)
-        if round.is_over and self._outcome is None:
-            self._outcome = self._judge(round)
+        if chunk is DONE or (chunk is END and round.has_finish):
+            if not round.is_empty or self.rounds == 1:
+                self._outcome = self._judge(round)
+        elif chunk.data:
+            round.read(chunk)
+        elif chunk is not END:
+            # A comment: only a client that has its 200 can be shown it.
+            return [chunk] if self.status_is_spent else []
         hidden = self._outcome in ("continue", "again")
-        dropped = bool(round.calls.all) and not any(round.leaves.values())
         told = [
             visible
             for entry in round.ready()
-            for visible in self._reply.tell(entry, round.leaves, hidden=hidden, dropped=dropped)
+            for visible in self._reply.tell(entry, round.leaves, hidden=hidden)
         ]
         if self._outcome == "end":
-            told += self._reply.rest()
-            told += [DONE] if chunk is DONE else []
+            told += [*self._reply.rest(), DONE]
         return told
 
     def _addressee(self, call: Call) -> Addressee:
@@ -186,6 +187,7 @@ class Turn:
 
     def _judge(self, round: Round) -> Outcome:
         """All has arrived: decide the calls that were open, and how the turn goes on."""
+        round.end()
         for call in round.addressed("wrapped"):
             open_wrapped(call, self._terms)
         shown = [
@@ -195,13 +197,13 @@ class Turn:
         ]
         if shown and not self._reply.told and not self._replayed:
             round.leaves = dict.fromkeys(round.calls.all, False)
+            round.close(hidden=True)
             self._play_again(shown)
             return "again"
         for call in round.addressed("blind", "alias"):
             round.leaves[call] = True
         outcome = self._judge_unknown(round)
-        if outcome == "end":
-            round.finish()
+        round.close(hidden=outcome != "end")
         return outcome
 
     def _judge_unknown(self, round: Round) -> Outcome:
@@ -255,15 +257,6 @@ class Turn:
             calls.append({**message, "id": message["id"] or f"call_{position}"})
             answers.append(answer)
         return Exchange(round.said, calls, answers)
-
-    def _discovered(self) -> list[tuple[str, Via]]:
-        found = {*self._fold.found, *(n for e in self._exchanges for n in e.shown)}
-        names = (call.target[0] for call in self._reply.told)
-        return [
-            (n, "search" if n in found else "history" if n in self._fold.called else "manifest")
-            for n in names
-            if n in self._terms.shape.deferred
-        ]
 
     def _mixed(self, round: Round) -> Exchange | None:
         """The last round, where it holds answered searches beside calls for the client."""

@@ -1,17 +1,23 @@
 """What is to be done about a call that the model got wrong, and what a round cost."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
+from typing import Literal
 
 from app.core.address import Addressee
 from app.core.answer import Answer, To
 from app.core.calls import Call
 from app.core.codec import decode
 from app.core.errors import Refused
+from app.core.exchange import Exchange
+from app.core.plan import Fold
 from app.core.round import Round
 from app.core.schema import fault
 from app.core.terms import Terms
 from app.core.tools import Tool
+
+Via = Literal["search", "manifest", "history"]
+"""How the model came to know a deferred tool that it calls."""
 
 _WORD = re.compile(r"[\w.-]+")
 
@@ -44,6 +50,19 @@ def undeclared(refusal: Refused, terms: Terms, promoted: Container[str]) -> list
     words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)))
     found = (terms.admits(word.strip(".")) for word in words)
     return [tool for tool in found if tool and tool.name not in promoted]
+
+
+def discoveries(
+    fold: Fold, left: Iterable[Call], exchanges: Iterable[Exchange]
+) -> list[tuple[str, Via]]:
+    """The calls of deferred tools that the client got, and how each tool became known."""
+    found = fold.found.union(name for exchange in exchanges for name in exchange.shown)
+    names = (call.target[0] for call in left)
+    return [
+        (n, "search" if n in found else "history" if n in fold.called else "manifest")
+        for n in names
+        if n in fold.terms.shape.deferred
+    ]
 
 
 def tokens_of_words(round: Round) -> int:

@@ -5,9 +5,10 @@ and an app that drives them through Toolfold and without it. The files form a la
 only those before it.
 
     fields · services · catalog              300 tools of invented services
-    desk · tasks                             what a few of them do, and what the app wants done
+    desk · tasks · dialogue                  what a few of them do, and what the app wants done
     refusal · keys · history · rules         what OpenAI refuses
-    view · model · frames · upstream         the scripted model and its endpoint
+    view · model · frames · cache · upstream the scripted model, its endpoint and its cache
     loopback · proxy · routes · client       the servers, and the app that talks to them
-    measure · report · show · run            the comparison, the tables, the command
+    measure · conversation                   the comparison, and a conversation held in five ways
+    report · caching · show · run            the tables, the command
 """

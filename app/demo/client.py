@@ -23,6 +23,37 @@ def connect(base_url: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=base_url, api_key="demo", max_retries=0, http_client=local)
 
 
+class Chat:
+    """One conversation: its messages, and the tools that may be run in it."""
+
+    def __init__(
+        self,
+        api: openai.OpenAI,
+        *,
+        tools: list[Json],
+        run: Callable[[str, Json], str],
+        stream: bool,
+    ) -> None:
+        self._api = api
+        self._tools = tools
+        self._run = run
+        self._stream = stream
+        self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]
+
+    def ask(self, question: str) -> str:
+        """Put a question to the model, run the tools that it calls, and return its answer."""
+        self._messages.append({"role": "user", "content": question})
+        for _ in range(_MAX_TURNS):
+            message = _reply(
+                self._api, messages=self._messages, tools=self._tools, stream=self._stream
+            )
+            self._messages.append(message)
+            if "tool_calls" not in message:
+                return str(message["content"])
+            self._messages += [_result(call, self._run) for call in message["tool_calls"]]
+        return f"The model went on calling tools after {_MAX_TURNS} turns."
+
+
 def solve(
     api: openai.OpenAI,
     ask: str,
@@ -31,14 +62,8 @@ def solve(
     run: Callable[[str, Json], str],
     stream: bool,
 ) -> str:
-    """Put a question to the model, run the tools that it calls, and return its answer."""
-    messages: list[Json] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ask}]
-    for _ in range(_MAX_TURNS):
-        message = _reply(api, messages=messages, tools=tools, stream=stream)
-        if "tool_calls" not in message:
-            return str(message["content"])
-        messages += [message, *(_result(call, run) for call in message["tool_calls"])]
-    return f"The model went on calling tools after {_MAX_TURNS} turns."
+    """The answer to a question that is a conversation of its own."""
+    return Chat(api, tools=tools, run=run, stream=stream).ask(ask)
 
 
 def _reply(api: openai.OpenAI, *, messages: list[Json], tools: list[Json], stream: bool) -> Json:

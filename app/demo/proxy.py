@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -23,14 +23,15 @@ class NotStarted(Exception):
 
 
 @contextmanager
-def toolfold(upstream: str) -> Iterator[str]:
-    """Run Toolfold in front of an upstream's base URL and yield its own."""
-    port, admin_port = free_ports(2)
+def toolfold(upstream: str, *flags: str, ports: Sequence[int] = ()) -> Iterator[str]:
+    """Run Toolfold in front of an upstream's base URL, with more flags, and yield its own. Two
+    ports are given where several are started at once, so that no two take the same."""
+    port, admin_port = ports or free_ports(2)
     options = {"--upstream": upstream, "--host": HOST, "--port": port, "--admin-port": admin_port}
     words = [str(word) for option in options.items() for word in option]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve", *words],
+            [sys.executable, "-m", "app", "serve", *words, *flags],
             cwd=_ROOT,
             env=_environment(),
             stdin=subprocess.DEVNULL,

@@ -1,8 +1,11 @@
 """What the demo prints: a table for each catalog and, in words, what the table shows."""
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.table import Table
 
+from app.demo.conversation import Conversation
 from app.demo.measure import Comparison, Run, prompt_tokens, requests
 
 GOAL = 0.85
@@ -59,10 +62,17 @@ def conclusion(comparison: Comparison) -> str:
     return f"{_judgement(comparison)} {answers}"
 
 
-def verdict(large: Comparison, *others: Comparison) -> str:
+def verdict(
+    large: Comparison, *others: Comparison, conversations: Sequence[Conversation] = ()
+) -> str:
     """Whether the demo succeeded, and if not, why."""
     failures = [
         f"with {one.size} tools some answers are wrong" for one in (large, *others) if not one.right
+    ]
+    failures += [
+        f"in the conversation with `{one.way}` some answers are wrong"
+        for one in conversations
+        if not one.right
     ]
     if large.first_saving < GOAL:
         failures.append(f"{large.first_saving:.1%} saved, and the goal is {GOAL:.0%}")
@@ -71,9 +81,17 @@ def verdict(large: Comparison, *others: Comparison) -> str:
     return f"Goal met: at least {GOAL:.0%} off the first request, and every answer right."
 
 
-def succeeded(large: Comparison, *others: Comparison) -> bool:
+def succeeded(
+    large: Comparison, *others: Comparison, conversations: Sequence[Conversation] = ()
+) -> bool:
     """What the exit code says."""
-    return large.first_saving >= GOAL and all(one.right for one in (large, *others))
+    met = large.first_saving >= GOAL and all(one.right for one in (large, *others))
+    return met and all(one.right for one in conversations)
+
+
+def change(saving: float) -> str:
+    """A share that is saved, in words."""
+    return f"{abs(saving):.0%} {'fewer' if saving >= 0 else 'more'}"
 
 
 def _judgement(comparison: Comparison) -> str:
@@ -85,16 +103,12 @@ def _judgement(comparison: Comparison) -> str:
     plain, folded = comparison.plain, comparison.folded
     return (
         f"{_worth(comparison.task_saving)} The first request has "
-        f"{_change(comparison.first_saving)} prompt tokens. All tasks together take "
+        f"{change(comparison.first_saving)} prompt tokens. All tasks together take "
         f"{prompt_tokens(folded):,} instead of {prompt_tokens(plain):,}, "
-        f"{_change(comparison.task_saving)}, with search rounds counted and prompt caching left "
+        f"{change(comparison.task_saving)}, with search rounds counted and prompt caching left "
         f"out. The price is time: {requests(folded)} upstream requests instead of "
         f"{requests(plain)}."
     )
-
-
-def _change(saving: float) -> str:
-    return f"{abs(saving):.0%} {'fewer' if saving >= 0 else 'more'}"
 
 
 def _worth(saving: float) -> str:

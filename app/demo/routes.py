@@ -1,6 +1,6 @@
-"""The three ways from the app to an upstream, and the servers behind them."""
+"""The ways from the app to an upstream, and the servers behind them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -43,3 +43,19 @@ def routes(count: Callable[[str], int]) -> Iterator[Routes]:
             lifted=Route(f"{lifted_url}/v1", lifted),
             folded=Route(folded_url, strict),
         )
+
+
+@contextmanager
+def cold(
+    count: Callable[[str], int], flags: Sequence[str] | None, *, ports: Sequence[int]
+) -> Iterator[Route]:
+    """A route to an upstream that has served nothing yet: through a Toolfold with these flags,
+    or, where there are none to give, straight to one without a limit of tools."""
+    if flags is None:
+        lifted = Upstream(count, max_tools=None)
+        with serving(lifted) as url:
+            yield Route(f"{url}/v1", lifted)
+        return
+    strict = Upstream(count)
+    with serving(strict) as url, toolfold(f"{url}/v1", *flags, ports=ports) as folded_url:
+        yield Route(folded_url, strict)

@@ -1,9 +1,13 @@
-"""The show: three catalogs of falling size, measured and explained one after the other."""
+"""The show: three catalogs of falling size, and a conversation over the largest, measured and
+explained one after the other."""
 
 import secrets
+from collections.abc import Sequence
 
 from rich.console import Console
 
+from app.demo import caching
+from app.demo.conversation import Conversation, conversations
 from app.demo.measure import Comparison, compare, refused
 from app.demo.report import OPENING, conclusion, over_limit, succeeded, table, verdict
 from app.demo.routes import Routes, routes
@@ -16,12 +20,15 @@ def show(console: Console) -> bool:
     """Print everything; true if every answer is right and the large catalog meets the goal."""
     console.print(OPENING, end="\n\n")
     seed = secrets.randbits(32)
-    with routes(load_counter()) as ways:
+    count = load_counter()
+    with routes(count) as ways:
         if refusal := refused(LARGE, ways.strict):
             console.print(over_limit(LARGE, refusal), end="\n\n")
         shown = [_shown(console, ways, size=size, seed=seed) for size in (LARGE, MEDIUM, SMALL)]
-    console.print(verdict(*shown))
-    return succeeded(*shown)
+    held = conversations(LARGE, count, seed=seed)
+    _show_conversations(console, held)
+    console.print(verdict(*shown, conversations=held))
+    return succeeded(*shown, conversations=held)
 
 
 def _shown(console: Console, ways: Routes, *, size: int, seed: int) -> Comparison:
@@ -29,3 +36,9 @@ def _shown(console: Console, ways: Routes, *, size: int, seed: int) -> Compariso
     console.print(table(comparison))
     console.print(conclusion(comparison), end="\n\n")
     return comparison
+
+
+def _show_conversations(console: Console, held: Sequence[Conversation]) -> None:
+    console.print(caching.opening(held[0].asked, LARGE), end="\n\n")
+    console.print(caching.table(held))
+    console.print(caching.conclusion(held), end="\n\n")

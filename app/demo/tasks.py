@@ -6,7 +6,8 @@ them on its desk to know the truth that the answer has to contain.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from app.core.codec import Json
 
@@ -20,6 +21,10 @@ class Step:
     """A value `$key` stands for what an earlier result calls `key`."""
     queries: tuple[str, ...]
     """What to type into a tool search, one phrase a try."""
+
+    def of(self, **arguments: Any) -> "Step":
+        """The same call about something else."""
+        return replace(self, arguments=self.arguments | arguments)
 
     def filled(self, known: Json) -> Json:
         """The arguments, with earlier results in their places."""
@@ -35,11 +40,16 @@ class Task:
 
     title: str
     ask: str
-    stages: tuple[tuple[Step, ...], ...]
+    stages: tuple[tuple[Step, ...], ...] = ()
     """Stages follow each other; the steps of one stage are called in parallel."""
+    words: str = ""
+    """What the model knows to say by itself, where no tool is needed."""
 
     def truth(self, run: Callable[[str, Json], str]) -> list[str]:
-        """What the tools return when the task is done by hand."""
+        """What the answer has to hold: what the tools return when the task is done by hand, or
+        the words of a plain answer."""
+        if not self.stages:
+            return [self.words]
         outputs: list[str] = []
         for stage in self.stages:
             known = facts(outputs)

@@ -19,10 +19,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.core.codec import Json
+from app.demo.cache import Cache, Prompt
 from app.demo.frames import Envelope, chunks, completion
 from app.demo.model import Reply, reply
 from app.demo.refusal import Refusal
 from app.demo.rules import MAX_TOOLS, refusal
+
+_READ = ("tools", "messages")
+"""What of a request the model reads, in this order."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Record:
     tools: int
     prompt_tokens: int
     """What it would be billed; nothing when it is refused."""
+    cached_tokens: int = 0
+    """Of these, the beginning that an earlier request had too."""
 
 
 class Upstream:
@@ -44,6 +50,7 @@ class Upstream:
         self.records: list[Record] = []
         # The same tools come with every request of a task, and counting 250 kB takes a while.
         self._count = lru_cache(maxsize=64)(count)
+        self._cache = Cache(self._count)
         self._max_tools = max_tools
         route = Route("/v1/chat/completions", self._complete, methods=["POST"])
         self._app = Starlette(routes=[route])
@@ -75,8 +82,15 @@ class Upstream:
         # Ids follow from the bytes, so that equal requests cost equally many tokens ever after.
         key = sha256(body).hexdigest()[:22]
         envelope = self._envelope(asked, said, key=key)
-        prompt_tokens = envelope.usage["prompt_tokens"]
-        self.records.append(Record(200, len(body), len(asked.get("tools", ())), prompt_tokens))
+        self.records.append(
+            Record(
+                status=200,
+                size=len(body),
+                tools=len(asked.get("tools", ())),
+                prompt_tokens=envelope.usage["prompt_tokens"],
+                cached_tokens=envelope.usage["prompt_tokens_details"]["cached_tokens"],
+            )
+        )
         if not asked.get("stream"):
             return JSONResponse(completion(said, envelope))
         include_usage = bool((asked.get("stream_options") or {}).get("include_usage"))
@@ -84,8 +98,9 @@ class Upstream:
         return StreamingResponse(events, media_type="text/event-stream")
 
     def _envelope(self, asked: Json, said: Reply, *, key: str) -> Envelope:
-        parts = (_compact(asked[key]) for key in ("tools", "messages") if key in asked)
-        prompt = sum(self._count(part) for part in parts)
+        tools, messages = (_compact(asked[key]) if key in asked else "" for key in _READ)
+        prompt = Prompt(tools, messages)
+        asking = prompt.tokens(self._count)
         spoken = [said.text or "", *(f"{call.name}{call.arguments}" for call in said.calls)]
         completed = sum(self._count(text) for text in spoken)
         return Envelope(
@@ -94,9 +109,10 @@ class Upstream:
             model=asked["model"],
             call_ids=tuple(f"call_{key}{index:02}" for index in range(len(said.calls))),
             usage={
-                "prompt_tokens": prompt,
+                "prompt_tokens": asking,
                 "completion_tokens": completed,
-                "total_tokens": prompt + completed,
+                "total_tokens": asking + completed,
+                "prompt_tokens_details": {"cached_tokens": self._cache.serve(prompt)},
             },
         )
 

@@ -81,6 +81,7 @@ MALFORMED = {
     "NaN": (b'{"a":NaN}', "not-json"),
     "a byte-order mark": (b"\xef\xbb\xbf{}", "not-json"),
     "UTF-16": ('{"a":1}'.encode("utf-16"), "not-json"),
+    "bad UTF-8": (b'{"a":"\xff"}', "not-json"),
     "too deep": (b'{"a":' + b"[" * 100_000, "not-json"),
     "a key twice": (b'{"a":1,"a":1}', "duplicate-keys"),
     "a key twice, one escaped": (b'{"a":1,"\\u0061":2}', "duplicate-keys"),

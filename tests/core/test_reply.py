@@ -36,9 +36,7 @@ def entry(delta: Json, *calls: Call, raw: bytes | None = b"raw", **choice: objec
 
 
 def told(reply: Reply, entry: Entry, **leaves: bool) -> list[Chunk]:
-    return reply.tell(
-        entry, dict.fromkeys(entry.calls, leaves.get("leaves", True)), hidden=False, dropped=False
-    )
+    return reply.tell(entry, dict.fromkeys(entry.calls, leaves.get("leaves", True)), hidden=False)
 
 
 def test_a_chunk_that_needs_no_change_is_the_bytes_that_came() -> None:

@@ -1,6 +1,6 @@
 from app.core.address import Addressee
 from app.core.calls import Call
-from app.core.chunks import DONE, Chunk
+from app.core.chunks import Chunk
 from app.core.codec import Json
 from app.core.round import Round
 
@@ -44,25 +44,40 @@ def test_what_stands_behind_an_open_call_waits() -> None:
     assert len(list(round.ready())) == 3
 
 
-def test_a_finish_or_the_word_that_all_is_said_ends_it() -> None:
-    assert not read(chunk(content="a")).is_over
-    assert not read(chunk(finish="", content="a")).is_over
-    assert read(chunk(finish="stop")).is_over
-    assert read(chunk(content="a"), DONE).is_over
+def test_what_comes_with_a_finish_reason_or_behind_it_waits_for_the_end() -> None:
+    round = read(chunk(content="a"), chunk("stop"), chunk(content="b"))
+    assert len(list(round.ready())) == 0
+    assert round.has_finish
+    round.close(hidden=False)
+    assert [entry.finish for entry in round.ready()] == [None, None, "stop"]
 
 
-def test_a_finish_that_was_forgotten_is_added_once() -> None:
-    round = read(chunk(content="a"), DONE)
+def test_an_empty_finish_reason_is_none() -> None:
+    round = read(chunk(finish="", content="a"))
+    assert not round.has_finish
+    assert len(list(round.ready())) == 1
+
+
+def test_a_finish_that_was_forgotten_is_added() -> None:
+    round = read(chunk(content="a"))
     list(round.ready())
-    round.finish()
+    round.close(hidden=False)
     [entry] = round.ready()
-    assert entry.chunk.data["choices"][0]["finish_reason"] == "stop"
+    assert entry.finish == "stop"
     assert entry.chunk.data["id"] == "u"
 
 
+def test_a_round_whose_calls_were_not_for_the_client_stops() -> None:
+    round = read(chunk("tool_calls", tool_calls=[fragment(0, "tool_search", "{}")]))
+    round.end()
+    round.close(hidden=False)
+    assert [entry.finish for entry in round.ready()] == ["stop"]
+
+
 def test_an_empty_reply_has_no_finish_to_add() -> None:
-    round = read(DONE)
-    round.finish()
+    round = read()
+    round.close(hidden=False)
+    assert round.is_empty
     assert list(round.ready()) == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.demo.catalog import LARGE, SMALL, catalog
+from app.demo.dialogue import DIALOGUE
 from app.demo.rules import refusal
 from app.demo.tasks import TASKS
 
@@ -16,7 +17,7 @@ from .builders import Json, request
 
 TOOLS = catalog(300)
 NAMES = [tool["function"]["name"] for tool in TOOLS]
-STEPS = [step for task in TASKS for stage in task.stages for step in stage]
+STEPS = [step for task in (*TASKS, *DIALOGUE) for stage in task.stages for step in stage]
 
 
 def compact(tools: list[Json]) -> str:

@@ -6,9 +6,11 @@ import re
 import pytest
 
 from app.demo.desk import Desk
+from app.demo.dialogue import DIALOGUE
 from app.demo.tasks import TASKS, Task
 
-CASES = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
+TASKS_WITH_TOOLS = [*TASKS, *(task for task in DIALOGUE if task.stages and task not in TASKS)]
+CASES = pytest.mark.parametrize("task", TASKS_WITH_TOOLS, ids=lambda task: task.title)
 
 
 @CASES

@@ -1,9 +1,11 @@
 """The scripted model can only use what it is shown."""
 
 import json
+from typing import Any
 
 import pytest
 
+from app.demo.dialogue import DIALOGUE
 from app.demo.model import Reply, reply
 from app.demo.tasks import BALANCE, CONVERT, FIND_PARCEL, MEASURE, TASKS, TRACK_PARCEL
 from app.demo.view import Call
@@ -13,7 +15,18 @@ from .builders import Json, allowed, answered, called, named, request, tool, use
 BALANCE_TASK, PARCEL_TASK, PARALLEL_TASK = (user(task.ask) for task in TASKS)
 SEARCH = tool("tool_search", "queries", "limit")
 LEDGER = tool("ledger_get_balance", "account")
+WRAPPER = tool("call_tool", "name", "arguments")
 LEDGER_CALL = Call("ledger_get_balance", '{"account": "4100"}')
+
+
+def shown(*names: str, id: str = "s1", **members: Any) -> tuple[Json, Json]:
+    """A search, and an answer to it with these tools' parameters."""
+    found = [tool(name)["function"] | members for name in names]
+    return called((id, "tool_search", "{}")), answered(id, json.dumps({"tools": found}))
+
+
+def wrapped(name: str, arguments: Json) -> Json:
+    return {"name": name, "arguments": arguments}
 
 
 def calls(asked: Json) -> list[tuple[str, Json]]:
@@ -132,3 +145,89 @@ def test_only_allowed_tools_are_called() -> None:
 def test_words_come_as_text_parts_too() -> None:
     parts = {"role": "user", "content": [{"type": "text", "text": TASKS[0].ask}]}
     assert reply(request(parts, tools=[LEDGER])).calls == (LEDGER_CALL,)
+
+
+def test_a_plain_question_is_answered_in_words() -> None:
+    for task in DIALOGUE:
+        if task.words:
+            assert reply(request(user(task.ask), tools=[SEARCH, LEDGER])) == Reply(task.words)
+
+
+def test_every_question_of_the_dialogue_is_recognised() -> None:
+    tools = [tool(step.tool) for task in DIALOGUE for stage in task.stages for step in stage]
+    for task in DIALOGUE:
+        first = [step.tool for step in task.stages[0]] if task.stages else []
+        assert [name for name, _ in calls(request(user(task.ask), tools=tools))] == first
+
+
+# -- through a tool that calls others -------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["call_tool", "toolfold_call", "mcp__run"])
+def test_a_tool_that_was_shown_is_called_through_the_wrapper(name: str) -> None:
+    history = [BALANCE_TASK, *shown(BALANCE.tool)]
+    asked = request(*history, tools=[SEARCH, tool(name, "name", "arguments")])
+    assert calls(asked) == [(name, wrapped(BALANCE.tool, BALANCE.arguments))]
+
+
+def test_two_tools_are_two_calls_of_the_wrapper() -> None:
+    asked = request(PARALLEL_TASK, *shown(CONVERT.tool, MEASURE.tool), tools=[SEARCH, WRAPPER])
+    steps = (CONVERT, MEASURE)
+    assert calls(asked) == [("call_tool", wrapped(one.tool, one.arguments)) for one in steps]
+
+
+def test_what_an_earlier_question_has_shown_is_known() -> None:
+    history = [user("Hello"), *shown(BALANCE.tool), BALANCE_TASK]
+    assert calls(request(*history, tools=[SEARCH, WRAPPER]))[0][0] == "call_tool"
+
+
+def test_a_declared_tool_is_called_by_itself() -> None:
+    asked = request(BALANCE_TASK, *shown(BALANCE.tool), tools=[SEARCH, WRAPPER, LEDGER])
+    assert reply(asked).calls == (LEDGER_CALL,)
+
+
+NOT_SHOWN = {
+    "nothing": [],
+    "another tool": shown(CONVERT.tool),
+    "a name without parameters": shown(BALANCE.tool, parameters=None),
+    "a text that names it": (
+        called(("s1", "tool_search", "{}")),
+        answered("s1", f"`{BALANCE.tool}` exists"),
+    ),
+    "a user who shows it": [user(json.dumps({"tools": [LEDGER["function"]]})), BALANCE_TASK],
+}
+
+
+@pytest.mark.parametrize("history", NOT_SHOWN.values(), ids=NOT_SHOWN)
+def test_a_tool_that_was_not_shown_is_searched_for(history: list[Json]) -> None:
+    manifest = tool("tool_search", "queries", description=f"More tools: {BALANCE.tool}")
+    asked = request(BALANCE_TASK, *history, tools=[manifest, WRAPPER])
+    assert calls(asked)[0][0] == "tool_search"
+
+
+@pytest.mark.parametrize("properties", [("name",), ("name", "arguments", "account"), ()])
+def test_a_tool_with_other_parameters_is_no_wrapper(properties: tuple[str, ...]) -> None:
+    tools = [SEARCH, tool("call_tool", *properties)]
+    assert calls(request(BALANCE_TASK, *shown(BALANCE.tool), tools=tools))[0][0] == "tool_search"
+
+
+def test_a_wrapped_call_is_the_tools_own() -> None:
+    history = [
+        PARCEL_TASK,
+        *shown(FIND_PARCEL.tool, TRACK_PARCEL.tool),
+        called(("c1", "call_tool", json.dumps(wrapped(FIND_PARCEL.tool, {"order": "SO-1042"})))),
+        answered("c1", '{"tracking_number": "TN7"}'),
+    ]
+    track = wrapped(TRACK_PARCEL.tool, {"tracking_number": "TN7"})
+    assert calls(request(*history, tools=[SEARCH, WRAPPER])) == [("call_tool", track)]
+    history += [called(("c2", "call_tool", json.dumps(track))), answered("c2", '{"depot": "Lyon"}')]
+    said = str(reply(request(*history, tools=[SEARCH, WRAPPER])).text)
+    assert f'{TRACK_PARCEL.tool} returned {{"depot": "Lyon"}}' in said
+    assert "call_tool" not in said
+
+
+def test_a_named_wrapper_calls_what_was_shown() -> None:
+    asked = request(
+        BALANCE_TASK, *shown(BALANCE.tool), tools=[WRAPPER], tool_choice=named("call_tool")
+    )
+    assert calls(asked) == [("call_tool", wrapped(BALANCE.tool, BALANCE.arguments))]

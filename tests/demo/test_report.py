@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from app.demo.conversation import Conversation
 from app.demo.measure import Comparison, Run
 from app.demo.report import conclusion, succeeded, table, verdict
 from app.demo.tasks import TASKS
@@ -56,6 +57,14 @@ def test_success_needs_the_goal_and_every_answer() -> None:
     assert "50.0% saved" in verdict(LITTLE, NOTHING)
     assert not succeeded(PAYS, wrong)
     assert "some answers are wrong" in verdict(PAYS, wrong)
+
+
+def test_success_needs_the_answers_of_every_conversation() -> None:
+    right, wrong = (Conversation("wrap", (), asked=2, answers_right=n) for n in (2, 1))
+    assert succeeded(PAYS, conversations=[right])
+    assert not succeeded(PAYS, conversations=[right, wrong])
+    assert verdict(PAYS, conversations=[right]).startswith("Goal met")
+    assert "conversation with `wrap` some answers are wrong" in verdict(PAYS, conversations=[wrong])
 
 
 def test_the_table_fits_100_columns_and_cuts_nothing() -> None:

@@ -103,6 +103,26 @@ def test_prompt_tokens_are_those_of_tools_and_messages(
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
+def test_what_an_earlier_request_began_with_counts_as_cached(
+    post: Callable[[bytes], httpx2.Response], upstream: Upstream
+) -> None:
+    first = request(user("Hello"), tools=[LEDGER])
+    longer = request(user("Hello"), {"role": "assistant", "content": "Hi"}, tools=[LEDGER])
+    changed = longer | {"tools": [LEDGER, tool()]}
+    usages = [
+        post(json.dumps(asked).encode()).json()["usage"]
+        for asked in (first, longer, longer | {"temperature": 1}, changed)
+    ]
+    cached = [usage["prompt_tokens_details"]["cached_tokens"] for usage in usages]
+    assert cached == [
+        0,
+        usages[0]["prompt_tokens"] - len("]"),
+        usages[1]["prompt_tokens"],
+        len(json.dumps([LEDGER], separators=(",", ":"))) - len("]"),
+    ]
+    assert [record.cached_tokens for record in upstream.records] == cached
+
+
 def test_every_request_is_recorded(
     post: Callable[[bytes], httpx2.Response], upstream: Upstream
 ) -> None:

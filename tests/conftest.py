@@ -1,16 +1,15 @@
 """Fixtures: a Toolfold on a real socket in front of a scripted upstream."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
+from uvicorn.server import ServerState
 
 from app.main import create_app, server_config
 from app.settings import Settings
@@ -42,16 +41,29 @@ class Proxy:
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[str]:
-    """Toolfold on a free port; its base URL."""
-    bound = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(server_config(create_app(settings), "127.0.0.1", 0))
-    server.config.load()
-    task = asyncio.create_task(server.serve(sockets=[bound]))
-    try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}/v1"
-    finally:
-        server.should_exit = True
-        await task
+    """Toolfold on a free port; its base URL. The protocol is uvicorn's; its server, which
+    looks every tenth of a second whether it should stop, is left out."""
+    app = create_app(settings)
+    config = server_config(app, "127.0.0.1", 0)
+    config.load()
+    state = ServerState()
+
+    def connect() -> asyncio.Protocol:
+        protocol: Any = config.http_protocol_class
+        made: asyncio.Protocol = protocol(config=config, server_state=state, app_state={})
+        return made
+
+    async with app.router.lifespan_context(app):
+        server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        finally:
+            server.close()
+            for connection in list(state.connections):
+                connection.shutdown()
+            await asyncio.gather(*state.tasks, return_exceptions=True)
+            while state.connections:  # noqa: ASYNC110 (closed in the next rounds of the loop)
+                await asyncio.sleep(0)
 
 
 StartProxy = Callable[..., AbstractAsyncContextManager[Proxy]]
@@ -62,7 +74,7 @@ async def start_proxy(*script: Scripted, **settings: Any) -> AsyncIterator[Proxy
     """A Toolfold before an upstream with this script; it folds whatever can be folded."""
     async with upstream(*script) as behind:
         chosen = Settings(upstream_base_url=behind.url, **({"mode": "on"} | settings))
-        async with running(chosen) as url, httpx2.AsyncClient(timeout=20) as client:
+        async with running(chosen) as url, httpx2.AsyncClient(timeout=20, verify=False) as client:
             yield Proxy(url, behind, client)
 
 

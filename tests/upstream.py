@@ -71,6 +71,7 @@ class Upstream:
         self.closed = asyncio.Event()
         """A connection was closed by the other side while a reply was under way."""
         self.url = ""
+        self._serving: set[asyncio.Task[Any]] = set()
 
     @property
     def requests(self) -> list[Any]:
@@ -79,25 +80,45 @@ class Upstream:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until either side closes it."""
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            while (received := await _read(reader)) is not None:
-                self.received.append(received)
-                self.arrived.set()
-                at = min(len(self.received), len(self.script)) - 1
-                reply = _raw(self.script[at], received)
-                answer = asyncio.ensure_future(_write(writer, reply))
-                gone = asyncio.ensure_future(reader.read(1))
-                await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if not answer.done():
-                    answer.cancel()
-                    self.closed.set()
-                    break
-                gone.cancel()
-                with suppress(asyncio.CancelledError):
-                    await gone
-                if reply.cut:
-                    break
-        writer.close()
+        task = asyncio.current_task()
+        assert task is not None, "a connection is a task"
+        self._serving.add(task)
+        try:
+            while await self._answer(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request; whether the connection stays open behind it."""
+        received = await _read(reader)
+        self.received.append(received)
+        self.arrived.set()
+        at = min(len(self.received), len(self.script)) - 1
+        reply = _raw(self.script[at], received)
+        answer = asyncio.ensure_future(_write(writer, reply))
+        gone = asyncio.ensure_future(reader.read(1))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                self.closed.set()
+                return False
+            answer.result()
+            return not reply.cut
+        finally:
+            answer.cancel()
+            gone.cancel()
+            await asyncio.gather(answer, gone, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Close what is still open."""
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -110,6 +131,7 @@ async def upstream(*script: Scripted) -> AsyncIterator[Upstream]:
         yield fake
     finally:
         server.close()
+        await fake.stop()
 
 
 def _raw(scripted: Scripted, received: Received) -> Raw:
@@ -129,7 +151,7 @@ def _raw(scripted: Scripted, received: Received) -> Raw:
     return Raw(events(*chunks), headers=headers)
 
 
-async def _read(reader: asyncio.StreamReader) -> Received | None:
+async def _read(reader: asyncio.StreamReader) -> Received:
     head = await reader.readuntil(b"\r\n\r\n")
     request, *lines = head.decode("latin-1").split("\r\n")[:-2]
     method, target, _ = request.split(" ")

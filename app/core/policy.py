@@ -22,6 +22,8 @@ _NEVER_DEFERRED = (
     # The primitives of coding agents, used in nearly every turn.
     *("read", "write", "edit", "multiedit", "shell", "bash", "grep", "glob", "todo*", "think"),
     *("reply", "read_file", "write_file", "edit_file", "run_shell", "exit", "submit"),
+    # The client's own, where our tools have to take another name.
+    *("tool_search", "call_tool"),
 )
 
 

@@ -64,7 +64,7 @@ NEVER_DEFERRED = [
     *("ask_user", "ask_followup_question", "clarify", "request_clarification", "AskUserQuestion"),
     *("request_user_input", "final_result", "final_result_2", "final_answer", "transfer_to_sales"),
     *("handoff_to_agent", "Read", "write", "edit", "shell", "Bash", "grep", "glob", "todo_write"),
-    *("TodoWrite", "think", "reply"),
+    *("TodoWrite", "think", "reply", "tool_search", "call_tool"),
 ]
 
 

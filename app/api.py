@@ -78,7 +78,7 @@ class Api:
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
     ) -> None:
         raw = await whole_body(receive)
-        memory = Memory(self._store, scope["headers"])
+        memory = Memory(self._store, scope["headers"], query=scope["query_string"])
         async with cancelled_when_gone(receive):
             try:
                 planned, shape = await self._plan(raw, memory)

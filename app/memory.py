@@ -7,31 +7,43 @@ from app.core.memory import Record, dump, load
 from app.http import Headers
 from app.stores import Store
 
-_CREDENTIALS = (b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key")
+_CREDENTIALS = (b"auth", b"key", b"token", b"cookie", b"secret", b"credential")
+"""Parts of the names of headers that say who is calling."""
+_OF_ONE_REQUEST = frozenset({b"idempotency-key"})
 
 
 class Memory:
     """What one caller's turns have left behind."""
 
-    def __init__(self, store: Store, headers: Headers, tenant: str = "") -> None:
+    def __init__(
+        self, store: Store, headers: Headers, tenant: str = "", query: bytes = b""
+    ) -> None:
         self._store = store
-        self._owner = _owner(headers, tenant)
+        self._owner = _owner(headers, query, tenant)
 
     async def recall(self, keys: Iterable[str | None]) -> dict[str, Record]:
         """The records under these keys, where there are any."""
         asked = list(dict.fromkeys(key for key in keys if key))
         if not asked:
             return {}
-        found = await self._store.load([self._owner + key for key in asked])
+        found = await self._store.load([self._named(key) for key in asked])
         loaded = ((key, load(raw)) for key, raw in zip(asked, found, strict=True) if raw)
         return {key: record for key, record in loaded if record is not None}
 
     async def remember(self, key: str, record: Record) -> None:
         """Keep a record."""
-        await self._store.save(self._owner + key, dump(record))
+        await self._store.save(self._named(key), dump(record))
+
+    def _named(self, key: str) -> str:
+        """The key in the store: of one length, whatever a client sends."""
+        return sha256(self._owner + key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _owner(headers: Headers, tenant: str) -> str:
-    """Whose records: the tenant and the whole hash of the credential."""
-    given = [name + b"\0" + value for name, value in headers if name in _CREDENTIALS]
-    return sha256(b"\0".join([tenant.encode(), *sorted(given)])).hexdigest() + ":"
+def _owner(headers: Headers, query: bytes, tenant: str) -> bytes:
+    """Whose records: the tenant and the whole hash of all that may be a credential."""
+    given = {
+        name + b"\0" + value
+        for name, value in headers
+        if any(part in name for part in _CREDENTIALS) and name not in _OF_ONE_REQUEST
+    }
+    return sha256(b"\0".join([tenant.encode(), query, *sorted(given)])).digest()

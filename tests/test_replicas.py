@@ -16,9 +16,10 @@ from app.core.chunks import as_completion, fold
 from app.core.codec import Json
 from app.settings import Settings
 from tests.builders import dumps, reply
+from tests.client import TOOLS, TURNS, is_valid, real
 from tests.conftest import running
 from tests.stores import Server, free_port, redis_server
-from tests.test_conversation import TOOLS, TURNS, continues, is_valid, real
+from tests.test_conversation import continues
 from tests.upstream import Upstream, upstream
 
 FRAMINGS = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "buffered"])

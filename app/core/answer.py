@@ -36,6 +36,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """There are no more searches in this turn."""
     name: str = ""
     """The name that was called."""
+    shows: bool = False
+    """The search was never made: it is there to show these tools."""
 
     def text(self, terms: Terms) -> str:
         """The content of the tool message."""
@@ -53,8 +55,13 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
             case "unwrapped":
                 return wording.HOW_TO_CALL.format(bridge=terms.bridge)
 
+    def visible(self, terms: Terms) -> list[str]:
+        """The tools found that are still to be found. What `tool_choice` allows is no matter
+        here: it may not change what was said."""
+        return [name for name in self.names if name in terms.shape.deferred]
+
     def _found(self, terms: Terms) -> str:
-        tools = [tool for name in self.names if (tool := terms.admits(name))]
+        tools = [terms.shape.deferred[name] for name in self.visible(terms)]
         found = wording.FOUND_WRAPPED if terms.wraps else wording.FOUND
         notes = (
             (found.format(wrapper=terms.wrapper), bool(tools)),
@@ -69,7 +76,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         return (b'{"tools":[%b],"unmatched":%b,"note":%b}' % said).decode()
 
     def _unknown(self, terms: Terms) -> str:
-        close = [name for name in self.names if terms.knows(name)]
+        close = [name for name in self.names if terms.is_visible(name)]
         sentences = [wording.UNKNOWN.format(name=self.name)]
         if close:
             sentences.append(wording.CLOSE.format(names=", ".join(f"`{one}`" for one in close)))

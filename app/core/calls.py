@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.chunks import joined, merge
-from app.core.codec import Json, decode, encode
+from app.core.codec import Json, decode, encode, fused
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +31,7 @@ class Call:
     @property
     def arguments(self) -> str:
         """As the model wrote them; `input` of a custom tool."""
-        return "".join(self._arguments)
+        return fused(self._arguments)
 
     @property
     def target(self) -> tuple[str, str]:

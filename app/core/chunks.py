@@ -7,7 +7,7 @@ writes chunks and never asks whether the client streams.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from app.core.codec import Json
+from app.core.codec import Json, fused
 
 _GROWING = frozenset(
     {
@@ -72,8 +72,8 @@ def merge(whole: Json, part: Json, without: str = "") -> None:
     for key, value in part.items():
         if key == without:
             continue
-        if value is None:
-            whole.setdefault(key, None)
+        if value is None or value == "":  # says nothing, as null does
+            whole.setdefault(key, value)
         elif isinstance(value, str) and key in _GROWING:
             _grow(whole, key, value)
         elif isinstance(value, dict):
@@ -121,7 +121,7 @@ def _extend(whole: list[Any], part: list[Any]) -> None:
             whole.append(entry)
             continue
         index = entry.get("index")
-        same = (e for e in whole if index is not None and e.get("index") == index)
+        same = (e for e in dicts(whole) if index is not None and e.get("index") == index)
         into = next(same, None)
         if into is None:
             whole.append(into := {})
@@ -130,7 +130,7 @@ def _extend(whole: list[Any], part: list[Any]) -> None:
 
 def _joined(value: Any) -> Any:
     if isinstance(value, _Pieces):
-        return "".join(value)
+        return fused(value)
     if isinstance(value, dict):
         return joined(value)
     if isinstance(value, list):
@@ -154,6 +154,8 @@ def _with_message(choice: Json) -> Json:
     out = {"message" if key == "delta" else key: value for key, value in choice.items()}
     message = out.get("message")
     if isinstance(message, dict) and message.get("tool_calls"):
-        calls = [{k: v for k, v in call.items() if k != "index"} for call in message["tool_calls"]]
+        calls = [
+            {k: v for k, v in call.items() if k != "index"} for call in dicts(message["tool_calls"])
+        ]
         out["message"] = {**message, "tool_calls": calls}
     return out

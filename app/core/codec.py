@@ -6,6 +6,7 @@ surrogates, when a stream cuts an emoji in two) goes through the standard librar
 """
 
 import json
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +33,17 @@ def encode(value: Any) -> bytes:
         return _encoder.encode(value)
     except UnicodeEncodeError:  # a lone surrogate has no UTF-8: only an escape can say it
         return json.dumps(value, separators=(",", ":"), default=float).encode()
+
+
+def fused(pieces: Iterable[str]) -> str:
+    """Pieces of a text as one. A stream may cut a character that takes two escapes between
+    them; the halves become one again."""
+    text = "".join(pieces)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return text
 
 
 def _decode_leniently(raw: bytes | msgspec.Raw | str) -> Any:

@@ -17,8 +17,6 @@ from app.core.codec import Json, decode, encode
 
 _INSTRUCTIONS = ("system", "developer")
 _SEPARATOR = re.compile(rb"[ \t\r\n]*,?[ \t\r\n]*")
-_MOST_OF_A_QUESTION = 4_096
-"""Bytes of a user message that tell it from others."""
 
 
 class _Named(msgspec.Struct):
@@ -69,26 +67,30 @@ class Conversation:
         calls = (call for message in self.messages for call in message.tool_calls or ())
         return tuple(dict.fromkeys(call.name for call in calls if call.name))
 
-    @cached_property
+    @property
     def keys(self) -> list[str | None]:
         """For each message the key under which a turn that ended with it is remembered."""
-        keys: list[str | None] = []
-        question = b""
-        for message in self.messages:
-            key = None
-            if message.role == "user":
-                question = bytes(message.content)
-            elif message.role == "assistant":
-                first = message.tool_calls[0] if message.tool_calls else None
-                key = call_key(first.id) if first else text_key(question, _text(message))
-            keys.append(key)
-        return keys
+        return self._digested[0]
 
     @property
-    def question(self) -> bytes:
-        """What the user said last, as it came."""
-        asked = (m.content for m in reversed(self.messages) if m.role == "user")
-        return bytes(next(asked, b""))
+    def context(self) -> bytes:
+        """A digest of all that user and assistant have said."""
+        return self._digested[1]
+
+    @cached_property
+    def _digested(self) -> tuple[list[str | None], bytes]:
+        keys: list[str | None] = []
+        digest = sha256()
+        for message in self.messages:
+            key = None
+            if message.role in ("user", "assistant"):
+                text = content_text(decode(message.content))
+                ids = [call.id or "" for call in message.tool_calls or ()]
+                if message.role == "assistant":
+                    key = turn_key(digest.digest(), ids[0] if ids else "", text)
+                digest.update(encode([message.role, text.strip(), ids]))
+            keys.append(key)
+        return keys, digest.digest()
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -103,17 +105,11 @@ class Conversation:
         return spans
 
 
-def call_key(identifier: str | None) -> str | None:
-    """The key of a turn that ended in calls: the id of the first."""
-    return f"call:{identifier}" if identifier else None
-
-
-def text_key(question: bytes, text: str) -> str | None:
-    """The key of a turn that ended in text: the question and the text."""
-    if not text.strip():
-        return None
-    asked = question[:_MOST_OF_A_QUESTION] + len(question).to_bytes(8, "big")
-    return f"text:{sha256(asked + text.strip().encode('utf-8', 'surrogatepass')).hexdigest()}"
+def turn_key(context: bytes, call_id: str, text: str) -> str | None:
+    """The key of a turn: what was said before it, and the id of its first call or else its
+    text. Some servers number their ids, and many turns end in "Done."."""
+    own = ["call", call_id] if call_id else ["text", text.strip()]
+    return sha256(context + encode(own)).hexdigest() if own[1] else None
 
 
 def extended(messages: bytes, added: Iterable[Json]) -> bytes:
@@ -160,7 +156,3 @@ def content_text(content: object) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text", "")) for part in dicts(content))
-
-
-def _text(message: Message) -> str:
-    return content_text(decode(message.content))

@@ -23,8 +23,30 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     answers: list[Answer | None]
     """One for each call; None for a call that the client answers."""
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether messages can be made of it, for what comes out of a store."""
+        return (
+            bool(self.calls)
+            and len(self.calls) == len(self.answers)
+            and not self.said.keys() & {"role", "tool_calls"}
+            and all(_is_call(call) for call in self.calls)
+        )
+
+    def fits(self, terms: Terms) -> bool:
+        """Whether it can be told of in this request: its tools are there, and what it shows
+        of its own accord is not all hidden."""
+        answers = [answer for answer in self.answers if answer is not None]
+        if any(answer.to == "bridge" for answer in answers) and not terms.shape.deferred:
+            return False
+        if any(answer.to == "wrapper" for answer in answers) and not terms.wraps:
+            return False
+        return not any(a.shows and not a.visible(terms) for a in answers)
+
     def messages(self, terms: Terms) -> list[Json]:
-        """The assistant message and the answers to it."""
+        """The assistant message and the answers to it; none where it does not fit."""
+        if not self.fits(terms):
+            return []
         calls = [self.call(at, terms) for at in range(len(self.calls))]
         return [{"role": "assistant", **self.said, "tool_calls": calls}, *self.answered(terms)]
 
@@ -36,7 +58,10 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             return call
         ours = {"bridge": terms.bridge, "wrapper": terms.wrapper}
         name = ours.get(answer.to) or _ILLEGAL.sub("_", call["function"]["name"])[:64] or "_"
-        return {**call, "function": {**call["function"], "name": name}}
+        function = {**call["function"], "name": name}
+        if answer.shows:
+            function["arguments"] = _selecting(answer.visible(terms))
+        return {**call, "function": function}
 
     def answered(self, terms: Terms) -> list[Json]:
         """The tool messages that are ours to give."""
@@ -57,11 +82,23 @@ def shown(
 ) -> Exchange:
     """A search that was never made, for a model that has to see these tools' schemas. The
     seed makes its id: the same conversation has the same one on every replica."""
-    queries = encode({"queries": [f"select:{name}" for name in names]})
+    queries = _selecting(names)
     call = {
-        "id": f"call_{sha256(queries + seed).hexdigest()[:24]}",
+        "id": f"call_{sha256(queries.encode() + seed).hexdigest()[:24]}",
         "type": "function",
-        "function": {"name": "", "arguments": queries.decode()},
+        "function": {"name": "", "arguments": queries},
         **(beside or {}),
     }
-    return Exchange(said or {"content": ""}, [call], [Answer("found", names=tuple(names))])
+    answer = Answer("found", names=tuple(names), shows=True)
+    return Exchange(said or {"content": ""}, [call], [answer])
+
+
+def _selecting(names: Sequence[str]) -> str:
+    return encode({"queries": [f"select:{name}" for name in names]}).decode()
+
+
+def _is_call(call: Json) -> bool:
+    function = call.get("function")
+    return isinstance(call.get("id"), str) and (
+        isinstance(function, dict) and isinstance(function.get("name"), str)
+    )

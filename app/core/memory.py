@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import msgspec
 
+from app.core.codec import decode, encode
 from app.core.exchange import Exchange
 
 
@@ -26,18 +27,16 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return [name for exchange in [*self.exchanges, *last] for name in exchange.shown]
 
 
-_decoder = msgspec.json.Decoder(Record, float_hook=Decimal)
-_encoder = msgspec.json.Encoder(decimal_format="number")
-
-
 def dump(record: Record) -> bytes:
     """The record as bytes."""
-    return _encoder.encode(record)
+    return encode(msgspec.to_builtins(record, builtin_types=(Decimal,)))
 
 
 def load(raw: bytes) -> Record | None:
     """The record, or None for what is not one: a store may hold anything."""
     try:
-        return _decoder.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+        record = msgspec.convert(decode(raw), Record)
+    except (ValueError, RecursionError):
         return None
+    rounds = [*record.exchanges, *([record.mixed] if record.mixed else [])]
+    return record if all(one.is_sound for one in rounds) else None

@@ -15,6 +15,7 @@ from app.core.policy import MOST_HITS, Policy
 from app.core.restore import restore
 from app.core.shape import Shape, free_name
 from app.core.terms import Terms
+from app.core.wrap import WRAPPER_NAME, declaration
 
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -45,8 +46,8 @@ class Fold:
     body: Body
     messages: bytes
     """The client's, with our exchanges where they were."""
-    question: bytes
-    """What the user said last."""
+    context: bytes
+    """A digest of what has been said so far."""
     terms: Terms
     bridge: bytes
     promoted: tuple[str, ...]
@@ -55,7 +56,11 @@ class Fold:
     """Tools that a search of an earlier turn has found."""
     called: frozenset[str]
     """Tools that the history calls."""
-    max_tools: int
+    kept: frozenset[str]
+    """Promoted tools that are declared whatever else is."""
+    room: int
+    """Promoted tools that the upstream takes."""
+    wrapper: bytes
     reason: str
 
     @property
@@ -99,7 +104,7 @@ class Fold:
         declared = [tool.raw for tool in terms.shape.direct]
         if terms.shape.deferred:
             declared += [self.bridge] if searching else []
-            declared += [terms.shape.wrapper] if terms.wraps else []
+            declared += [self.wrapper] if terms.wraps else []
         declared += [terms.shape.deferred[name].raw for name in promoted]
         if not declared:
             return self.body.without("tools", "tool_choice", "parallel_tool_calls")
@@ -193,29 +198,49 @@ def fold(
 ) -> Fold:
     """The request as the upstream will see it. `records`: what is remembered of its turns."""
     choice = read_choice(body.value("tool_choice"))
-    name = shape.bridge_name
-    if name in conversation.called:  # the client's history has a tool of this name
-        name = free_name({*shape.names, *conversation.called})
-    terms = Terms(shape, choice, policy.strategy, name, shape.wrapper_name)
+    # A name that the history calls is another tool's: ours are called otherwise.
+    taken = {*shape.names, *conversation.called}
+    clashes = not taken.isdisjoint((shape.bridge_name, shape.wrapper_name))
+    bridge, wrapper = shape.bridge_name, shape.wrapper_name
+    if clashes:
+        bridge, wrapper = free_name(taken), free_name(taken, WRAPPER_NAME) if wrapper else ""
+    terms = Terms(shape, choice, policy.strategy, bridge, wrapper)
     restored = restore(conversation, records, terms)
     in_system = policy.manifest_place == "system"
     longer = instructed(restored.raw, shape.manifest.text) if in_system else None
+    last, named = _demanded(terms)
+    kept = frozenset((*last, *named, *conversation.called))
+    found = () if terms.wraps else restored.discovered
+    promoted = [n for n in dict.fromkeys((*last, *found, *named)) if n in shape.deferred]
+    room = max(policy.max_tools - len(shape.direct) - 1 - terms.wraps, 1)
     return Fold(
         body=body,
         messages=restored.raw if longer is None else longer,
-        question=conversation.question,
+        context=conversation.context,
         terms=terms,
-        bridge=shape.bridge_as(name, in_system=longer is not None),
-        promoted=_promoted(terms, restored.discovered),
+        bridge=shape.bridge_as(bridge, wrapper, in_system=longer is not None),
+        wrapper=declaration(wrapper, bridge) if clashes and wrapper else shape.wrapper,
+        promoted=tuple(fitted(promoted, kept, room)),
+        kept=kept,
+        room=room,
         found=restored.found,
         called=frozenset(conversation.called),
-        max_tools=policy.max_tools,
         reason=reason,
     )
 
 
-def _promoted(terms: Terms, discovered: Sequence[str]) -> tuple[str, ...]:
-    """The deferred tools that are declared from the start.
+def fitted(names: Iterable[str], kept: frozenset[str], room: int) -> list[str]:
+    """As many of the promoted tools as the upstream takes, in order: the oldest that have
+    only been found go first, and only then the oldest of the others."""
+    names = list(names)
+    spare = [name for name in names if name not in kept] + [n for n in names if n in kept]
+    dropped = set(spare[: max(len(names) - room, 0)])
+    return [name for name in names if name not in dropped]
+
+
+def _demanded(terms: Terms) -> tuple[Sequence[str], Sequence[str]]:
+    """The tools that the client's `tool_choice` needs to be declared: what comes first, and
+    what comes last.
 
     Frameworks that require a call put their output tool last, under any name. It comes
     first here, since the history behind it grows from request to request.
@@ -225,13 +250,8 @@ def _promoted(terms: Terms, discovered: Sequence[str]) -> tuple[str, ...]:
     if choice.required and choice.kind != "named":
         visible = (name for name, exposure in shape.names.items() if exposure != "hidden")
         last = [n for n in visible if choice.kind != "allowed" or n in choice.names][-1:]
-    if terms.wraps:
-        named = choice.names if choice.kind == "named" else ()
-        names = (*last, *named)
-    else:
-        named = choice.names if len(choice.names) <= MOST_HITS else ()
-        names = (*last, *discovered, *named)
-    return tuple(name for name in dict.fromkeys(names) if name in shape.deferred)
+    few = choice.kind == "named" or (len(choice.names) <= MOST_HITS and not terms.wraps)
+    return last, choice.names if few else ()
 
 
 def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:

@@ -62,7 +62,7 @@ class Reply:
             changes["usage"] = None
         elif usage and self.spent:
             changes["usage"] = added(self.spent, usage)
-        matters = any(map(_matters, told)) or bool(usage and not hidden)
+        matters = any(map(_matters, told)) or bool(usage and not hidden and not choices)
         return self._in_order(Chunk({**chunk.data, **changes}) if changes else chunk, matters)
 
     def rest(self) -> list[Chunk]:

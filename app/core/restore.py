@@ -18,6 +18,7 @@ from app.core.memory import Record
 from app.core.terms import Terms
 from app.core.wrap import wrapped
 
+_SIGNATURE = "extra_content"
 _PLAIN = {
     "role",
     "content",
@@ -92,7 +93,7 @@ def _around(
             before += exchange.messages(terms)
             known.update(exchange.shown)
         body = _without(body, record.spoken)
-        if record.mixed is not None:
+        if record.mixed is not None and record.mixed.fits(terms):
             body = _with_searches(body, record.mixed, terms)
             after = record.mixed.answered(terms)
     if terms.wraps and message.tool_calls:
@@ -121,21 +122,24 @@ def _without(body: Body, spoken: str) -> Body:
 
 def _with_searches(body: Body, mixed: Exchange, terms: Terms) -> Body:
     """The message with the searches of its round in their places among its calls."""
-    calls = {str(call.get("id")): call for call in dicts(body.value("tool_calls"))}
+    own = list(dicts(body.value("tool_calls")))
+    pairs = list(zip(mixed.calls, mixed.answers, strict=True))
+    moved = [call[_SIGNATURE] for call, answer in pairs if answer and _SIGNATURE in call]
     entries: list[Json] = []
-    for at, (call, answer) in enumerate(zip(mixed.calls, mixed.answers, strict=True)):
+    for at, (call, answer) in enumerate(pairs):
         if answer is not None:
             entries.append(mixed.call(at, terms))
-        elif (own := calls.pop(call["id"], None)) is not None:
-            moved = own.keys() - call.keys() - {"index"}
-            entries.append({k: v for k, v in own.items() if k not in moved})
-    return Body(body.splice({"tool_calls": encode([*entries, *calls.values()])}))
+        elif found := next((one for one in own if one.get("id") == call["id"]), None):
+            own.remove(found)
+            lent = _SIGNATURE not in call and found.get(_SIGNATURE) in moved
+            entries.append({k: v for k, v in found.items() if not (lent and k == _SIGNATURE)})
+    return Body(body.splice({"tool_calls": encode([*entries, *own])}))
 
 
 def _shown(body: Body, message: Message, terms: Terms, known: set[str]) -> list[Json]:
     """A search for the tools of this message that the conversation has not shown. Where the
     upstream signs what its model says, nothing that the model did not say is put in."""
-    new = [call.name for call in message.tool_calls or () if terms.admits(call.name)]
+    new = [call.name for call in message.tool_calls or () if call.name in terms.shape.deferred]
     new = [name for name in dict.fromkeys(new) if name not in known]
     known.update(new)
     signed = any(call.keys() - _PLAIN_CALL for call in dicts(body.value("tool_calls")))
@@ -153,7 +157,9 @@ def _wrapped(body: Body, terms: Terms) -> Body:
 
 def _wrapped_call(call: Json, terms: Terms) -> Json:
     function = call.get("function")
-    if not isinstance(function, dict) or not terms.admits(str(function.get("name"))):
+    if not isinstance(function, dict) or function.get("name") not in terms.shape.deferred:
         return call
-    arguments = wrapped(function["name"], str(function.get("arguments") or ""))
+    given = function.get("arguments") or ""
+    text = given if isinstance(given, str) else encode(given).decode()
+    arguments = wrapped(function["name"], text)
     return {**call, "function": {**function, "name": terms.wrapper, "arguments": arguments}}

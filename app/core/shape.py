@@ -55,12 +55,12 @@ class Shape:
         """Tokens of one named tool's declaration."""
         return self.catalog.tokens[self.catalog.by_name[tool.name]]
 
-    def bridge_as(self, name: str, *, in_system: bool) -> bytes:
-        """The bridge's declaration under another name, or with the manifest elsewhere."""
-        if name == self.bridge_name and not in_system:
+    def bridge_as(self, name: str, wrapper: str, *, in_system: bool) -> bytes:
+        """The bridge's declaration under other names, or with the manifest elsewhere."""
+        if (name, wrapper) == (self.bridge_name, self.wrapper_name) and not in_system:
             return self.bridge
         listing = "" if in_system else self.manifest.text
-        return _declaration(name, len(self.deferred), listing, self.limit, self.wrapper_name)
+        return _declaration(name, len(self.deferred), listing, self.limit, wrapper)
 
 
 def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:

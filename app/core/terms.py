@@ -36,6 +36,10 @@ class Terms:
         """Whether this is a tool that is always declared."""
         return self.shape.names.get(name) == "direct"
 
+    def is_visible(self, name: str) -> bool:
+        """Whether the client sends a tool of this name that the policy does not hide."""
+        return self.shape.names.get(name, "hidden") != "hidden"
+
     def knows(self, name: str) -> bool:
         """Whether the model may be told of a tool of this name."""
         return self.is_direct(name) or self.admits(name) is not None

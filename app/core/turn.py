@@ -20,11 +20,11 @@ from app.core.address import Addressee, addressee, open_wrapped
 from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
-from app.core.conversation import call_key, text_key
+from app.core.conversation import turn_key
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange, shown
 from app.core.memory import Record
-from app.core.plan import Fold
+from app.core.plan import Fold, fitted
 from app.core.policy import Policy
 from app.core.reply import Reply, unrepeated
 from app.core.round import Round
@@ -147,12 +147,10 @@ class Turn:
         self._is_recorded = True
         self.discoveries = verdict.discoveries(self._fold, self._reply.told, self._exchanges)
         mixed = self._mixed(round)
-        promoted = self._promoted[len(self._fold.promoted) :]
+        promoted = [name for name in self._promoted if name not in self._fold.promoted]
         first = next(iter(self._reply.told), None)
-        if first is None:
-            key = text_key(self._fold.question, self._told + self._words(round))
-        else:
-            key = call_key(first.id)
+        said = "" if first else self._told + self._words(round)
+        key = turn_key(self._fold.context, first.id if first else "", said)
         if key is None or not (self._exchanges or promoted or mixed):
             return None
         return key, Record(self._exchanges, promoted, self._spoken, mixed)
@@ -269,7 +267,8 @@ class Turn:
         self._replayed = True
         self._outcome = "again"
         if self._terms.wraps:
-            self._exchanges.append(self._shown([tool.name for tool in tools]))
+            names = list(dict.fromkeys(tool.name for tool in tools))
+            self._exchanges.append(self._shown(names))
         else:
             self._promote(tools)
 
@@ -279,16 +278,16 @@ class Turn:
         assert self._round is not None, "a round has failed"
         said = {**self._round.said, "content": ""}
         signed = self._round.calls.all[0].extra if self._round.calls.all else {}
-        return shown(names, b"%d:%b" % (self.rounds, self._fold.question), said, signed)
+        return shown(names, b"%d:%b" % (self.rounds, self._fold.context), said, signed)
 
     def _promote(self, tools: Sequence[Tool]) -> None:
-        """Declare these too; where an upstream takes no more, the oldest of this turn go."""
+        """Declare these too; where an upstream takes no more, the oldest that were only found
+        go."""
         if self._terms.wraps:
             return
-        self._promoted += [t.name for t in tools if t.name not in self._promoted]
-        room = max(self._fold.max_tools - len(self._terms.shape.direct) - 1, len(tools))
-        start = len(self._fold.promoted)
-        del self._promoted[start : max(len(self._promoted) - room + start, start)]
+        new = [tool.name for tool in tools]
+        names = dict.fromkeys([*self._promoted, *new])
+        self._promoted = fitted(names, self._fold.kept.union(new), self._fold.room)
 
     def _cost(self, tool: Tool) -> int:
         return 0 if tool.name in self._promoted else self._terms.shape.tokens(tool)

@@ -1,13 +1,16 @@
 """The strategy `wrap`: found tools are called through one tool, `call_tool(name, arguments)`,
 so that the declared array never changes."""
 
-import msgspec
+import json
+import re
 
 from app.core import wording
-from app.core.body import Body, Malformed
+from app.core.body import Body
 from app.core.codec import decode, encode
 
 WRAPPER_NAME = "call_tool"
+
+_ARGUMENTS = re.compile(r'"arguments"\s*:\s*')
 
 
 def declaration(name: str, bridge: str) -> bytes:
@@ -29,15 +32,30 @@ def unwrap(arguments: str) -> tuple[str, str] | None:
     """The real call: its name, and its arguments as the model wrote them, which may be an
     object or a text that holds one. None where it cannot be read."""
     try:
-        body = Body(arguments.encode())
+        body = Body(arguments.encode("utf-8", "surrogatepass"))
         name = body.value("name")
-        inner = body.get("arguments") or b"{}"
-        text = decode(inner) if inner.startswith(b'"') else inner.decode()
-    except (Malformed, ValueError, msgspec.DecodeError):
-        return None
+        inner = (body.get("arguments") or b"{}").decode()
+        text = decode(inner) if inner.startswith('"') else inner
+    except ValueError:
+        name, text = _leniently(arguments)
     if not isinstance(name, str) or not name:
         return None
     return name, "{}" if text in ("null", "") else text
+
+
+def _leniently(arguments: str) -> tuple[object, str]:
+    """What strict JSON does not allow, such as NaN: the app's parser may take it."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None, ""
+    if not isinstance(value, dict):
+        return None, ""
+    inner = value.get("arguments", {})
+    if isinstance(inner, str) or not (start := _ARGUMENTS.search(arguments)):
+        return value.get("name"), inner if isinstance(inner, str) else "{}"
+    _, end = json.JSONDecoder().raw_decode(arguments, start.end())
+    return value.get("name"), arguments[start.end() : end]
 
 
 def wrapped(name: str, arguments: str) -> str:

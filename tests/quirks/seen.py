@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from tests.builders import Json
+from app.core.codec import Json
 
 
 @dataclass
@@ -45,7 +45,7 @@ def buffered(completion: Json) -> Seen:
     usage = [completion["usage"]] if completion.get("usage") else []
     return Seen(
         {completion["id"]},
-        [message["role"]],
+        [message["role"]] if message.get("role") else [],
         message.get("content") or "",
         calls,
         [choice["finish_reason"]],
@@ -90,7 +90,7 @@ def _take(whole: Seen, chunk: Json) -> None:
     whole.usage += [chunk["usage"]] if chunk.get("usage") else []
     for choice in chunk["choices"]:
         assert choice["index"] == 0
-        delta = choice["delta"]
+        delta = choice.get("delta") or {}
         whole.roles += [delta["role"]] if delta.get("role") else []
         whole.text += delta.get("content") or ""
         for fragment in delta.get("tool_calls") or []:
@@ -100,7 +100,7 @@ def _take(whole: Seen, chunk: Json) -> None:
 
 def _call(whole: Seen, fragment: Json) -> None:
     """SDKs key on the index, expect no gap, and join names and ids that come twice."""
-    index, function = fragment["index"], fragment.get("function", {})
+    index, function = fragment["index"], fragment.get("function") or {}
     if index == len(whole.calls):
         whole.calls.append([fragment["id"], function["name"], ""])
     else:

@@ -30,7 +30,9 @@ class Settings(BaseSettings):
     mode: Mode = Field(
         default="auto", description="Fold when it pays (auto), always (on), never (off)."
     )
-    strategy: Strategy = Field(default="promote", description="How a found tool becomes callable: promote or wrap.")
+    strategy: Strategy = Field(
+        default="promote", description="How a found tool becomes callable: promote or wrap."
+    )
     direct: Patterns = Field(default=(), description="Tools always declared: globs or family:NAME.")
     deferred: Patterns = Field(default=(), description="Tools not declared, but found by search.")
     hidden: Patterns = Field(default=(), description="Tools that no model may see or call.")

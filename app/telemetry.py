@@ -20,6 +20,7 @@ from app.core.verdict import Via
 from app.http import Headers
 
 Decision = Literal["folded", "relayed"]
+_log = structlog.get_logger()
 
 
 def configure_logging(level: str) -> None:
@@ -94,10 +95,9 @@ class Report:
 
     def log(self) -> None:
         """The request's one line, and one for each call of a deferred tool."""
-        log = structlog.get_logger()
         for name, via in self.discoveries:
-            log.info("deferred_tool_call", request_id=self.id, tool=name, discovered_via=via)
-        log.info(
+            _log.info("deferred_tool_call", request_id=self.id, tool=name, discovered_via=via)
+        _log.info(
             "request",
             request_id=self.id,
             path=self.path,
@@ -117,7 +117,7 @@ def log_fault(event: str, error: Exception) -> None:
     """A fault of ours: where it happened, and nothing of what it was working on."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    structlog.get_logger().error(event, error=type(error).__name__, where=where)
+    _log.error(event, error=type(error).__name__, where=where)
 
 
 def _serialized(event: dict[str, Any], **_: Any) -> str:

@@ -170,18 +170,17 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
 
 def _decision(policy: Policy, shape: Shape) -> str | Relay:
     """Does folding pay?"""
-    hides = "hidden" in shape.names.values()
     if not shape.deferred:
-        return "policy-hides" if hides else Relay("nothing-to-defer")
+        return "policy-hides" if shape.hides else Relay("nothing-to-defer")
     if shape.opted_in:
         return "client-defers"
     if policy.mode == "on":
         return "mode-on"
     if shape.catalog.count > policy.max_tools:
         return "too-many-tools"
-    if hides:
+    if shape.hides:
         return "policy-hides"
-    if sum(shape.tokens(tool) for tool in shape.deferred.values()) < policy.min_tokens:
+    if shape.deferrable < policy.min_tokens:
         return Relay("few-tokens")
     if shape.sent > (1 - policy.min_saving) * shape.offered:
         return Relay("small-saving")
@@ -198,11 +197,10 @@ def fold(
 ) -> Fold:
     """The request as the upstream will see it. `records`: what is remembered of its turns."""
     choice = read_choice(body.value("tool_choice"))
-    # A name that the history calls is another tool's: ours are called otherwise.
-    taken = {*shape.names, *conversation.called}
-    clashes = not taken.isdisjoint((shape.bridge_name, shape.wrapper_name))
     bridge, wrapper = shape.bridge_name, shape.wrapper_name
-    if clashes:
+    clashes = not {bridge, wrapper}.isdisjoint(conversation.called)
+    if clashes:  # a name that the history calls is another tool's: ours are called otherwise
+        taken = {*shape.names, *conversation.called}
         bridge, wrapper = free_name(taken), free_name(taken, WRAPPER_NAME) if wrapper else ""
     terms = Terms(shape, choice, policy.strategy, bridge, wrapper)
     restored = restore(conversation, records, terms)

@@ -3,6 +3,7 @@
 Compiled once for a catalog and the policy fields that matter here, then looked up.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,8 +47,12 @@ class Shape:
     wrapper_name: str
     wrapper: bytes
     """The wrapper's declaration; both are empty with strategy `promote`."""
+    hides: bool
+    """The policy hides a tool that has a name."""
     offered: int
     """Tokens of the client's tools."""
+    deferrable: int
+    """Tokens of the deferred tools."""
     sent: int
     """Tokens of the direct tools and the bridge."""
 
@@ -75,14 +80,16 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     wrapper_name = free_name(catalog.by_name, WRAPPER_NAME) if wraps else ""
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
     bridge = _declaration(name, len(deferred), text.text, policy.limit, wrapper_name)
-    weights = zip(catalog.tokens, rulings, strict=True)
-    direct = sum(tokens for tokens, ruling in weights if ruling.exposure == "direct")
+    weights = Counter[Exposure]()
+    for ruling, tokens in zip(rulings, catalog.tokens, strict=True):
+        weights[ruling.exposure] += tokens
+    names = {tool.name: ruling.exposure for tool, ruling in ruled if tool.name}
     return Shape(
         catalog=catalog,
         rulings=rulings,
         direct=tuple(sorted(_of(ruled, "direct"), key=lambda tool: tool.name)),
         deferred={tool.name: tool for tool in deferred},
-        names={tool.name: ruling.exposure for tool, ruling in ruled if tool.name},
+        names=names,
         manifest=text,
         families=_summary(listed),
         limit=policy.limit,
@@ -91,8 +98,10 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         bridge=bridge,
         wrapper_name=wrapper_name,
         wrapper=wrapper,
+        hides="hidden" in names.values(),
         offered=sum(catalog.tokens),
-        sent=direct + count(bridge.decode()) + count(wrapper.decode()),
+        deferrable=weights["deferred"],
+        sent=weights["direct"] + count(bridge.decode()) + count(wrapper.decode()),
     )
 
 

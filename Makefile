@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := app bench tests
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
 .PHONY: demo test check run bench clean
 
@@ -28,9 +29,13 @@ bench: $(VENV)/dev.stamp
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# Debian's python3 comes without venv: its own bootstrap, virtualenv as a zip, is the way out.
+# Debian's python3 comes without the package that makes virtual environments.
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+	  rm -rf $(VENV) && command -v apt-get >/dev/null && \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq python3-venv && \
+	  $(PYTHON) -m venv $(VENV); \
+	} || { echo "make: $(PYTHON) -m venv failed: Python 3.11 or newer with venv is needed"; exit 1; }
 
 $(VENV)/%.stamp: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'

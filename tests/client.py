@@ -88,9 +88,11 @@ class Client:
         return played
 
 
-def is_valid(request: Json) -> None:
-    """Every call is declared and answered, right behind it; ids are unique in a message."""
-    declared = {entry["function"]["name"] for entry in request["tools"]}
+def is_valid(request: Json, made_up: frozenset[str] = frozenset()) -> None:
+    """Every call is declared, once, and answered right behind it; ids are unique in a message.
+    `made_up`: names of a model's own that stay where they are answered, or have left."""
+    names = [entry["function"]["name"] for entry in request["tools"]]
+    assert len(set(names)) == len(names)
     open_ids: list[str] = []
     for message in request["messages"]:
         if message["role"] == "tool":
@@ -100,5 +102,5 @@ def is_valid(request: Json) -> None:
         calls = message.get("tool_calls") or []
         open_ids = [made["id"] for made in calls]
         assert len(set(open_ids)) == len(open_ids)
-        assert {made["function"]["name"] for made in calls} <= declared
+        assert {made["function"]["name"] for made in calls} <= {*names, *made_up}
     assert not open_ids

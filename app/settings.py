@@ -60,6 +60,9 @@ class Settings(BaseSettings):
     redis_url: str = Field(
         default="redis://127.0.0.1:6379/0", description="The server of the store redis."
     )
+    redis_timeout: float = Field(
+        default=0.2, gt=0, description="Seconds that a request waits for redis."
+    )
     store_mb: int = Field(default=64, ge=1, description="Memory for remembered turns, in MB.")
     store_entries: int = Field(default=100_000, ge=1, description="Most turns remembered.")
     store_ttl: float = Field(

@@ -105,7 +105,8 @@ async def replicas(
     """So many, before one upstream that plays the whole conversation."""
     script = [real(one, strategy) for turn in TURNS for one in turn]
     async with upstream(*script, reply("Bye.")) as behind:
-        chosen = {"upstream_base_url": behind.url, "mode": "on", "strategy": strategy}
+        chosen: Json = {"upstream_base_url": behind.url, "mode": "on", "strategy": strategy}
+        chosen["redis_timeout"] = 10  # a server that is there may be slow on a busy machine
         all_ = Replicas(behind, Settings.model_validate(chosen | settings), stream)
         try:
             for _ in range(count):
@@ -266,7 +267,7 @@ async def test_a_shared_store_in_trouble_costs_no_reply(
     waited = 0.0
     async with (
         redis_server(tmp_path) as redis,
-        replicas(strategy, stream, store="redis", redis_url=redis.url) as both,
+        replicas(strategy, stream, store="redis", redis_url=redis.url, redis_timeout=0.2) as both,
     ):
         for number in range(len(TURNS)):
             if number == 4:

@@ -15,6 +15,8 @@ from app.stores.memory import MemoryStore
 from app.stores.shared import SharedStore
 from tests.stores import Server, free_port, redis_server
 
+CALM = 10.0
+"""Seconds to wait for a server on a machine that is busy."""
 MakeStore = Callable[[Path, float], AbstractAsyncContextManager[Store]]
 
 
@@ -26,7 +28,7 @@ async def in_memory(_: Path, ttl: float) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def in_redis(folder: Path, ttl: float) -> AsyncIterator[Store]:
     async with redis_server(folder) as server:
-        store = SharedStore(server.url, ttl)
+        store = SharedStore(server.url, ttl, CALM)
         yield store
         await store.aclose()
 
@@ -119,14 +121,14 @@ async def test_foreign_values_are_misses(server: Server) -> None:
     redis = Redis.from_url(server.url)
     await redis.lpush("toolfold:list", "x")
     await redis.set("toolfold:large", b"x" * 2_000_000)
-    store = SharedStore(server.url, 60)
+    store = SharedStore(server.url, 60, CALM)
     assert await store.load(["list", "large"]) == [None, None]
     await store.aclose()
     await redis.aclose()
 
 
 async def test_values_expire_in_redis(server: Server) -> None:
-    store, redis = SharedStore(server.url, 60), Redis.from_url(server.url)
+    store, redis = SharedStore(server.url, 60, CALM), Redis.from_url(server.url)
     await store.save("a", b"1")
     assert 50 < await redis.ttl("toolfold:a") <= 60
     await store.aclose()
@@ -134,14 +136,14 @@ async def test_values_expire_in_redis(server: Server) -> None:
 
 
 async def test_a_value_that_is_too_large_is_not_written(server: Server) -> None:
-    store = SharedStore(server.url, 60)
+    store = SharedStore(server.url, 60, CALM)
     await store.save("a", b"x" * 2_000_000)
     assert await store.load(["a"]) == [None]
     await store.aclose()
 
 
 async def test_replicas_share(server: Server) -> None:
-    one, other = SharedStore(server.url, 60), SharedStore(server.url, 60)
+    one, other = SharedStore(server.url, 60, CALM), SharedStore(server.url, 60, CALM)
     await one.save("a", b"1")
     assert await other.load(["a"]) == [b"1"]
     await one.aclose()
@@ -149,7 +151,7 @@ async def test_replicas_share(server: Server) -> None:
 
 
 async def test_a_server_that_is_gone_fails_at_once() -> None:
-    store = SharedStore(f"redis://127.0.0.1:{free_port()}/0", 60)
+    store = SharedStore(f"redis://127.0.0.1:{free_port()}/0", 60, 0.2)
     with pytest.raises(StoreFailed):
         await store.load(["a"])
     with pytest.raises(StoreFailed):
@@ -161,7 +163,7 @@ async def test_a_frozen_server_is_waited_for_once(server: Server) -> None:
     """The right outcome is a wait of 0.2 s for the first; here it must be far below the
     driver's own 25 s, since machines are slow at times."""
     clock = Clock()
-    store = FallbackStore(SharedStore(server.url, 60), MemoryStore(10**6, 100, 60), clock)
+    store = FallbackStore(SharedStore(server.url, 60, 0.2), MemoryStore(10**6, 100, 60), clock)
     await store.save("a", b"1")
     server.freeze()
     began = perf_counter()
@@ -188,7 +190,7 @@ async def test_a_server_that_is_absent_at_the_start_is_used_once_it_is_there(
 ) -> None:
     clock = Clock()
     server = Server(free_port())
-    store = FallbackStore(SharedStore(server.url, 60), MemoryStore(10_000, 10, 60), clock)
+    store = FallbackStore(SharedStore(server.url, 60, CALM), MemoryStore(10_000, 10, 60), clock)
     await store.save("a", b"1")
     assert await store.load(["a"]) == [b"1"]
     await server.start(tmp_path)

@@ -12,8 +12,6 @@ from redis.exceptions import RedisError
 
 from app.stores import StoreFailed
 
-_PATIENCE = 0.2
-"""Seconds that a request waits for the server."""
 _MOST_CONNECTIONS = 64
 """Further requests wait for one, as long as they would for the server."""
 _PREFIX = "toolfold:"
@@ -22,15 +20,16 @@ _LARGEST = 1024 * 1024
 
 
 class SharedStore:
-    """One round trip to load, one to save. Raises StoreFailed."""
+    """One round trip to load, one to save. Raises StoreFailed: the server did not answer in
+    `patience` seconds."""
 
-    def __init__(self, url: str, ttl: float) -> None:
+    def __init__(self, url: str, ttl: float, patience: float) -> None:
         self._ttl = max(int(ttl), 1)
         pool = BlockingConnectionPool.from_url(
             url,
-            timeout=_PATIENCE,
-            socket_timeout=_PATIENCE,
-            socket_connect_timeout=_PATIENCE,
+            timeout=patience,
+            socket_timeout=patience,
+            socket_connect_timeout=patience,
             retry=Retry(NoBackoff(), 0),
             max_connections=_MOST_CONNECTIONS,
         )

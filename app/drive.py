@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Protocol
 
 from app.core.chunks import Chunk
-from app.core.errors import UpstreamFailed
+from app.core.errors import Broken, UpstreamFailed
 from app.core.memory import Record
 from app.core.search import Rankings, Search
 from app.core.turn import Turn
@@ -31,15 +31,18 @@ async def run(
     A turn is remembered before the client sees its end, so that its next request, which may
     reach another replica, finds what it needs.
     """
-    while request := turn.next_request():
-        try:
-            async with aclosing(rounds.chunks(request)) as reads:
-                async for chunks in reads:
-                    visible = turn.receive(chunks)
-                    for search in turn.searches():
-                        turn.answer(search, await rank(search))
-                    if record := turn.record():
-                        await remember(*record)
-                    yield visible
-        except UpstreamFailed as failure:
-            turn.fail(failure)
+    try:
+        while request := turn.next_request():
+            try:
+                async with aclosing(rounds.chunks(request)) as reads:
+                    async for chunks in reads:
+                        visible = turn.receive(chunks)
+                        for search in turn.searches():
+                            turn.answer(search, await rank(search))
+                        if record := turn.record():
+                            await remember(*record)
+                        yield visible
+            except UpstreamFailed as failure:
+                turn.fail(failure)
+    except RecursionError:
+        raise Broken("The upstream's reply is nested too deeply.") from None

@@ -89,7 +89,7 @@ class Rounds:
             if response.status_code >= _LEAST_ERROR:
                 body = await response.aread()
                 raise Refused(response.status_code, body, self.headers)
-            if _EVENT_STREAM not in response.headers.get("content-type", ""):
+            if not is_event_stream(response):
                 chunk = _whole(await response.aread())
                 yield [Chunk(chunk.data) if self._streaming else chunk, DONE]
                 return
@@ -147,6 +147,11 @@ def _object(text: bytes) -> Json | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def is_event_stream(response: httpx2.Response) -> bool:
+    """Whether the body is a stream of events."""
+    return _EVENT_STREAM in response.headers.get("content-type", "").lower()
 
 
 def raw_parts(response: httpx2.Response) -> AsyncIterable[bytes]:

@@ -16,7 +16,7 @@ from app.core.turn import Turn
 from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
 from app.telemetry import Report
-from app.upstream import raw_parts
+from app.upstream import is_event_stream, raw_parts
 
 FRAMING = (b"content-type", b"content-length", b"content-encoding")
 """Headers of the upstream's framing: what goes out is decoded and may be of another length."""
@@ -103,7 +103,7 @@ class Relayed:
     async def copy(self, response: httpx2.Response) -> None:
         """Status, headers and body, but for the last byte."""
         self._report.status = response.status_code
-        self._is_events = "text/event-stream" in response.headers.get("content-type", "")
+        self._is_events = is_event_stream(response)
         headers = [*returned(response.headers.raw), *self._report.headers()]
         self._has_begun = True
         await start(self._send, response.status_code, headers)
@@ -127,11 +127,15 @@ class Relayed:
 async def write_whole(send: Send, reads: Reads, head: Head) -> None:
     """A buffered reply: the upstream's own bytes where one round said it all."""
     chunks = [chunk async for read in reads for chunk in read if chunk is not DONE]
-    if len(chunks) == 1 and chunks[0].raw is not None:
-        body = chunks[0].raw
-    else:
-        body = encode(as_completion(fold(chunk.data for chunk in chunks)))
+    body = (chunks[0].raw if len(chunks) == 1 else None) or _folded(chunks)
     await respond(send, 200, [*head(), _JSON], body)
+
+
+def _folded(chunks: list[Chunk]) -> bytes:
+    try:
+        return encode(as_completion(fold(chunk.data for chunk in chunks)))
+    except RecursionError:
+        raise Broken("The upstream's reply is nested too deeply.") from None
 
 
 async def write_failure(send: Send, failure: ToolfoldError, ours: Headers, rounds: int) -> int:

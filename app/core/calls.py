@@ -96,6 +96,7 @@ class Calls:
     def add(self, fragment: Json) -> Call:
         """The call that this fragment belongs to, with the fragment added."""
         index = fragment.get("index")
+        index = index if type(index) is int else None
         call = self._latest.get(index) if index is not None else self._last
         if call is None or _begins_another(call, fragment):
             call = self._begin(fragment)

@@ -24,7 +24,7 @@ Admits = Callable[[str], bool]
 _SEPARATOR = re.compile(r"__|\.")
 _SHARED_PREFIX = re.compile(r"([A-Za-z0-9]+)[_-](?=.)")
 _SHARED_BY = 3
-_INVENTED_PREFIX = re.compile(r".*[./:]")
+_INVENTED_PREFIX = re.compile(r"[./:]")
 """`functions.get_weather`, `tools/get_weather`: models make these up."""
 _entries = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -60,7 +60,7 @@ class Catalog:
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's
         prefix left out, or a prefix invented."""
-        for attempt in (name, _INVENTED_PREFIX.sub("", name)):
+        for attempt in (name, _INVENTED_PREFIX.split(name)[-1]):
             found = [
                 tool
                 for position in self._meanings.get(key(attempt), ())

@@ -96,6 +96,12 @@ def dicts(value: object) -> Iterator[Json]:
     )
 
 
+def usage_of(chunk: Json) -> Json | None:
+    """What a chunk says of the tokens used, where it is an object that says something."""
+    usage = chunk.get("usage")
+    return usage if isinstance(usage, dict) and usage else None
+
+
 class _Pieces(list[str]):
     """A text that still grows. Joined once: adding strings costs the square of their number."""
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from app.core.calls import Call
-from app.core.chunks import Chunk, dicts
+from app.core.chunks import Chunk, dicts, usage_of
 from app.core.codec import Json
 from app.core.round import Entry
 
@@ -57,7 +57,7 @@ class Reply:
         changes: Json = {}
         if any(new is not old for new, old in zip(told, choices, strict=True)):
             changes["choices"] = told
-        usage = chunk.data.get("usage")
+        usage = usage_of(chunk.data)
         if usage and hidden:
             changes["usage"] = None
         elif usage and self.spent:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.core.address import Addressee
 from app.core.calls import Call, Calls
-from app.core.chunks import Chunk, dicts, joined, merge
+from app.core.chunks import Chunk, dicts, joined, merge, usage_of
 from app.core.codec import Json
 
 _NEVER_ECHOED = frozenset({"role", "content", "tool_calls", "function_call", "annotations"})
@@ -54,7 +54,7 @@ class Round:
     def read(self, chunk: Chunk) -> None:
         """Take a chunk in."""
         data = chunk.data
-        self.usage = data.get("usage") or self.usage
+        self.usage = usage_of(data) or self.usage
         calls: list[Call] = []
         for choice in dicts(data.get("choices")):
             self._frame = self._frame or data

@@ -6,6 +6,7 @@ from hashlib import sha256
 from app.core.memory import Record, dump, load
 from app.http import Headers
 from app.stores import Store
+from app.telemetry import log_fault
 
 _CREDENTIALS = (b"auth", b"key", b"token", b"cookie", b"secret", b"credential")
 """Parts of the names of headers that say who is calling."""
@@ -26,13 +27,20 @@ class Memory:
         asked = list(dict.fromkeys(key for key in keys if key))
         if not asked:
             return {}
-        found = await self._store.load([self._named(key) for key in asked])
+        try:
+            found = await self._store.load([self._named(key) for key in asked])
+        except Exception as error:  # promise: a dead store never fails a request
+            log_fault("recall_failed", error)
+            return {}
         loaded = ((key, load(raw)) for key, raw in zip(asked, found, strict=True) if raw)
         return {key: record for key, record in loaded if record is not None}
 
     async def remember(self, key: str, record: Record) -> None:
         """Keep a record."""
-        await self._store.save(self._named(key), dump(record))
+        try:
+            await self._store.save(self._named(key), dump(record))
+        except Exception as error:
+            log_fault("remember_failed", error)
 
     def _named(self, key: str) -> str:
         """The key in the store: of one length, whatever a client sends."""

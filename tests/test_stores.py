@@ -1,7 +1,7 @@
 """One contract, two stores; and what happens when the shared one is gone."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from time import perf_counter
@@ -9,6 +9,8 @@ from time import perf_counter
 import pytest
 from redis.asyncio import Redis
 
+from app.core.memory import Record
+from app.memory import Memory
 from app.stores import NoStore, Store, StoreFailed
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
@@ -206,3 +208,19 @@ async def test_a_server_that_is_absent_at_the_start_is_used_once_it_is_there(
     finally:
         await store.aclose()
         await server.stop()
+
+
+class BrokenStore(NoStore):
+    """A store with a fault that nobody thought of."""
+
+    async def load(self, keys: Sequence[str]) -> list[bytes | None]:
+        raise KeyError(keys)
+
+    async def save(self, key: str, value: bytes) -> None:
+        raise KeyError(key)
+
+
+async def test_no_fault_of_a_store_fails_a_request() -> None:
+    memory = Memory(BrokenStore(), [(b"authorization", b"key")])
+    await memory.remember("a", Record())
+    assert await memory.recall(["a"]) == {}

@@ -131,6 +131,7 @@ class Api:
         rounds = Rounds(self._upstream, target, headers, streaming=streaming)
 
         def head() -> Headers:
+            report.status = 200
             report.played(turn)
             kept = returned(rounds.headers, *FRAMING)
             return [*kept, *report.headers(searches=not streaming)]
@@ -141,7 +142,6 @@ class Api:
         stream = EventStream(send, turn, head, self._patience) if streaming else None
         try:
             async with aclosing(run(turn, rounds, lexical, memory.remember)) as reads:
-                report.status = 200
                 if stream is None:
                     await write_whole(send, reads, head)
                 else:

@@ -13,7 +13,7 @@ import httpx2
 
 from app import sse
 from app.core.chunks import DONE, END, Chunk, as_chunk
-from app.core.codec import Json, decode, encode
+from app.core.codec import decode_object, encode
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
 from app.gather import gathered
 from app.http import Headers
@@ -121,7 +121,7 @@ def _read(events: list[sse.Event]) -> tuple[list[Chunk], UpstreamFailed | None]:
         if event.data is not None and event.data.strip() == b"[DONE]":
             chunks.append(DONE)
             continue
-        data = _object(event.data or b"")
+        data = decode_object(event.data or b"")
         if data is not None and data.get("error"):
             return chunks, Erred(encode(data))
         chunks.append(Chunk(data or {}, event.raw))
@@ -133,20 +133,12 @@ def _unframed(chunk: Chunk) -> Chunk:
 
 
 def _whole(body: bytes) -> Chunk:
-    data = _object(body)
+    data = decode_object(body)
     if data is None:
         raise Broken("The upstream's reply is not a JSON object.")
     if data.get("error") and not data.get("choices"):
         raise Erred(body)
     return Chunk(as_chunk(data), body)
-
-
-def _object(text: bytes) -> Json | None:
-    try:
-        value = decode(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def is_event_stream(response: httpx2.Response) -> bool:

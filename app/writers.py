@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from time import perf_counter
-from typing import Any
 
 import httpx2
 
 from app import sse
 from app.core.chunks import DONE, Chunk, as_completion, fold
-from app.core.codec import Json, decode, encode
+from app.core.codec import decode_object, encode
 from app.core.errors import BadRequest, Broken, Erred, Refused, ToolfoldError
 from app.core.turn import Turn
 from app.gather import gathered
@@ -44,7 +43,6 @@ class EventStream:
         self._head = head
         self._deadline = perf_counter() + patience
         self._timer: asyncio.Task[None] | None = None
-        self._is_done = False
 
     async def write(self, reads: Reads) -> None:
         """Tell the client what there is to tell. Raises UpstreamFailed while there still
@@ -55,8 +53,6 @@ class EventStream:
                     await self._tell(chunks)
                 elif not self._turn.status_is_spent and self._timer is None:
                     self._timer = asyncio.create_task(self._begin_in_time())
-            if not self._is_done:
-                await self._tell([DONE])
         except ToolfoldError as failure:
             if not self._turn.status_is_spent and not isinstance(failure, Erred):
                 raise
@@ -72,7 +68,6 @@ class EventStream:
 
     async def _tell(self, chunks: list[Chunk]) -> None:
         await self._begin()
-        self._is_done = chunks[-1] is DONE
         events = (chunk.raw or sse.encode(encode(chunk.data)) for chunk in chunks)
         await write(self._send, b"".join(events))
 
@@ -168,7 +163,7 @@ def _error_text(failure: ToolfoldError) -> bytes:
             return failure.body
         case BadRequest():
             return error_body(failure.message, "invalid_request_error", failure.param, failure.code)
-        case Refused() if (body := _object(failure.body)) and "error" in body:
+        case Refused() if (body := decode_object(failure.body)) and "error" in body:
             return encode(body)
         case Refused():
             message = f"The upstream answered with status {failure.status}."
@@ -177,11 +172,3 @@ def _error_text(failure: ToolfoldError) -> bytes:
             return error_body(failure.message, "upstream_error", None, failure.code)
         case _:
             raise failure
-
-
-def _object(text: bytes) -> Json | None:
-    try:
-        value: Any = decode(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

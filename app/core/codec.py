@@ -27,6 +27,15 @@ def decode(raw: bytes | msgspec.Raw | str) -> Any:
         return _decode_leniently(raw)
 
 
+def decode_object(text: bytes) -> Json | None:
+    """The object that JSON text says, None where it says something else or nothing."""
+    try:
+        value = decode(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def encode(value: Any) -> bytes:
     """Compact JSON text."""
     try:

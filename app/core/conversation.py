@@ -61,7 +61,7 @@ class Conversation:
         except (msgspec.DecodeError, RecursionError):
             raise Malformed("messages-malformed") from None
 
-    @property
+    @cached_property
     def called(self) -> tuple[str, ...]:
         """The tools that the history calls, in order of their first call."""
         calls = (call for message in self.messages for call in message.tool_calls or ())

@@ -3,10 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := app bench tests
+SOURCES := app bench docs tests
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench clean
+.PHONY: demo test check run bench docs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -25,6 +25,9 @@ run: $(VENV)/demo.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -12,9 +12,10 @@ from app.catalogs import Catalogs
 from app.core.body import Malformed
 from app.core.conversation import Conversation
 from app.core.errors import Broken, ToolfoldError
+from app.core.hits import Ranked
 from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
 from app.core.policy import Policy
-from app.core.search import Rankings, Search, rank
+from app.core.search import Search
 from app.core.shape import Shape
 from app.core.turn import Turn
 from app.drive import run
@@ -33,6 +34,7 @@ from app.http import (
     write,
 )
 from app.memory import Memory
+from app.rankers.rankers import Rankers
 from app.stores import Store
 from app.telemetry import Report, log_fault
 from app.upstream import Rounds, Upstream
@@ -49,6 +51,7 @@ class Api:
         self,
         upstream: Upstream,
         catalogs: Catalogs,
+        rankers: Rankers,
         store: Store,
         policy: Policy,
         patience: float,
@@ -56,6 +59,7 @@ class Api:
         self._upstream = upstream
         self._store = store
         self._catalogs = catalogs
+        self._rankers = rankers
         self._policy = policy
         self._patience = patience
 
@@ -86,6 +90,7 @@ class Api:
                 report.status = await write_failure(send, error, report.headers(), 0)
                 return
             report.planned(planned, shape)
+            report.captures = self._policy.capture
             if isinstance(planned, Fold):
                 await self._turn(scope, send, target, planned, memory, report)
             else:
@@ -103,6 +108,7 @@ class Api:
             if not isinstance(decided, str):
                 return decided, shape
             conversation = Conversation.read(body.get("messages") or b"")
+            self._rankers.warm(shape, self._policy)
             records = await memory.recall(conversation.keys)
             return fold(body, self._policy, shape, decided, conversation, records), shape
         except Malformed as malformed:
@@ -136,12 +142,12 @@ class Api:
             kept = returned(rounds.headers, *FRAMING)
             return [*kept, *report.headers(searches=not streaming)]
 
-        async def lexical(search: Search) -> Rankings:
-            return rank(search, folded.terms.shape)
+        async def rank(search: Search) -> Ranked:
+            return await self._rankers.rank(search, folded.terms.shape, self._policy)
 
         stream = EventStream(send, turn, head, self._patience) if streaming else None
         try:
-            async with aclosing(run(turn, rounds, lexical, memory.remember)) as reads:
+            async with aclosing(run(turn, rounds, rank, memory.remember)) as reads:
                 if stream is None:
                     await write_whole(send, reads, head)
                 else:

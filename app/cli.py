@@ -7,22 +7,25 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from typing import Annotated, Any, NoReturn, get_args
 
 import typer
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from rich.console import Console
 
 from app import __version__, views
 from app.core.errors import BadRequest
+from app.core.hits import Ranked
 from app.core.policy import Policy
-from app.explain import Unreadable, explain, rankings, read_request
+from app.explain import Unreadable, explain, read_request, searched
 from app.settings import Settings
 from app.tokens import load_counter
 
 _FLAGS = {"upstream_base_url": "--upstream"}
 """Flags that are shorter than the setting's name."""
 _POLICY = tuple(Policy.__dataclass_fields__)
+_RANKERS = ("ranker_url", "ranker_model", "ranker_timeout")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,6 +48,11 @@ def flag(setting: str) -> str:
     return _FLAGS.get(setting, f"--{setting.replace('_', '-')}")
 
 
+def _takes_flag(setting: str) -> bool:
+    """A secret stands in the environment: the list of processes shows what flags say."""
+    return Settings.model_fields[setting].annotation is not SecretStr
+
+
 def _with_flags(settings: Iterable[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command a flag for each of these settings. A flag wins over the environment."""
 
@@ -52,7 +60,7 @@ def _with_flags(settings: Iterable[str]) -> Callable[[Callable[..., None]], Call
         own = [
             p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD
         ]
-        parameters = [*own, *(_parameter(name) for name in settings)]
+        parameters = [*own, *(_parameter(name) for name in settings if _takes_flag(name))]
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in parameters}
         return command
@@ -125,7 +133,7 @@ def explain_command(request: Request, as_json: AsJson = False, **flags: Any) -> 
 
 
 @app.command()
-@_with_flags(_POLICY)
+@_with_flags((*_POLICY, *_RANKERS))
 def search(
     request: Request,
     queries: Annotated[list[str], typer.Argument(help="What to search for, one phrase each.")],
@@ -134,19 +142,30 @@ def search(
 ) -> None:
     """Show which tools of a request a search finds, with their scores.
 
-    Example: `toolfold search request.json "create calendar event" "send email"`
+    Example: `toolfold search request.json "create calendar event" "send email" --ranker bm25`
     """
     settings = _settings(flags)
-    try:
+
+    async def run() -> Ranked:
+        from app.main import create_rankers
+
         raw = read_request(request, sys.stdin.buffer)
-        found = rankings(raw, settings.policy(), load_counter(), queries)
+        async with aclosing(create_rankers(settings)) as rankers:
+            return await searched(raw, settings.policy(), load_counter(), rankers, queries)
+
+    try:
+        ranked = asyncio.run(run())
     except Unreadable as fault:
         _fail(str(fault))
-    best = {query: hits[: settings.limit] for query, hits in zip(queries, found, strict=True)}
+    best = [
+        (query, hits[: settings.limit]) for query, hits in zip(queries, ranked.served, strict=True)
+    ]
     if as_json:
         views.print_json(views.rankings_as_json(best))
     else:
         views.print_rankings(_console(), best)
+    if ranked.fallback:
+        typer.echo(f"toolfold: {settings.ranker} was not served: {ranked.fallback}", err=True)
 
 
 @app.command()
@@ -175,11 +194,16 @@ def _settings(flags: dict[str, Any]) -> Settings:
         return Settings(**given)
     except ValidationError as error:
         problems = [
-            f"{flag(name)} or TOOLFOLD_{name.upper()}: {problem['msg'].lower()}"
+            f"{_where(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}"
             for problem in error.errors()
-            if (name := str(problem["loc"][0]))
         ]
         _fail("\n".join(problems))
+
+
+def _where(loc: tuple[int | str, ...]) -> str:
+    """The setting that a problem is about; a problem between settings names them itself."""
+    name = str(loc[0]) if loc else ""
+    return f"{flag(name)} or TOOLFOLD_{name.upper()}: " if name else ""
 
 
 def _console() -> Console:

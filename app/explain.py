@@ -1,21 +1,24 @@
 """What would be done with a request, and why: the plan as plain values."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.core.body import Malformed
+from app.core.calls import Call
 from app.core.catalog import Count, compile_catalog
 from app.core.codec import decode
 from app.core.conversation import Conversation
 from app.core.errors import BadRequest
+from app.core.hits import Ranked
 from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
 from app.core.policy import Policy
+from app.core.search import Search
 from app.core.shape import Shape, compile_shape
-
-Ranked = list[tuple[str, float]]
-"""Names with their scores, best first."""
+from app.rankers import RankerFailed
+from app.rankers.rankers import Rankers
 
 
 class Unreadable(Exception):
@@ -96,20 +99,17 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
         return Explained(Relay("not-json"), None)
 
 
-def rankings(raw: bytes, policy: Policy, count: Count, queries: list[str]) -> list[Ranked]:
-    """For each query the tools that a search may return, best first. Raises Unreadable."""
+async def searched(
+    raw: bytes, policy: Policy, count: Count, rankers: Rankers, queries: list[str]
+) -> Ranked:
+    """How a search for these would be answered, with all the time that a remote ranker takes
+    to prepare. Raises Unreadable."""
     try:
         shape = explain(raw, replace(policy, mode="on"), count).shape
     except BadRequest as fault:
         raise Unreadable(fault.message) from fault
     if shape is None:
         raise Unreadable("the request has no tools to search in")
-    tools = shape.catalog.tools
-    return [
-        [
-            (tools[position].name, score)
-            for position, score in shape.catalog.index.rank(query)
-            if tools[position].name in shape.deferred
-        ]
-        for query in queries
-    ]
+    with suppress(RankerFailed):  # which the answer tells
+        await rankers.prepare(shape, policy)
+    return await rankers.rank(Search(Call(), tuple(queries)), shape, policy)

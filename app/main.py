@@ -13,7 +13,11 @@ from fastapi import FastAPI
 
 from app.admin import create_admin
 from app.api import Api
+from app.breaker import Breaker
 from app.catalogs import Catalogs
+from app.rankers import Remote
+from app.rankers.endpoint import Endpoint
+from app.rankers.rankers import Rankers
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
@@ -29,16 +33,18 @@ def create_app(settings: Settings) -> FastAPI:
     """The data port's application."""
     upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
+    rankers = create_rankers(settings)
     store = _store(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await upstream.aclose()
+        await rankers.aclose()
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after))
+    app.mount("/", Api(upstream, catalogs, rankers, store, settings.policy(), settings.head_after))
     return app
 
 
@@ -91,6 +97,31 @@ def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
     )
 
 
+def create_rankers(settings: Settings, breaker: Breaker | None = None) -> Rankers:
+    """The rankers that a policy may name."""
+    breaker = breaker or Breaker()
+    if not settings.ranker_url:
+        return Rankers({}, settings.ranker_timeout, breaker)
+    from app.rankers.embeddings import Embeddings  # numpy takes 30 MB
+    from app.rankers.plain import Plain
+    from app.rankers.rerank import Rerank
+    from app.rankers.vectors import Vectors
+
+    upstream = Upstream(settings.ranker_url, _transport(settings), _timeouts(settings))
+
+    def endpoint(target: bytes) -> Endpoint:
+        return Endpoint(upstream, target, settings.ranker_key.get_secret_value())
+
+    model, memory = settings.ranker_model, settings.ranker_cache_mb * _MEGABYTE
+    remotes: tuple[Remote, ...] = (
+        Embeddings(Vectors(endpoint(b"/embeddings"), model, memory)),
+        Rerank(endpoint(b"/rerank"), model),
+        Plain(endpoint(b"")),
+    )
+    by_name = {remote.name: remote for remote in remotes}
+    return Rankers(by_name, settings.ranker_timeout, breaker)
+
+
 def _store(settings: Settings) -> Store:
     if settings.store == "none":
         return NoStore()
@@ -100,7 +131,7 @@ def _store(settings: Settings) -> Store:
     from app.stores.shared import SharedStore  # its driver is an extra
 
     shared = SharedStore(settings.redis_url, settings.store_ttl, settings.redis_timeout)
-    return FallbackStore(shared, local)
+    return FallbackStore(shared, local, Breaker())
 
 
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:

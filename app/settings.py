@@ -1,12 +1,21 @@
 """What the environment says: every `TOOLFOLD_*` variable, checked, all problems at once."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.core.policy import MOST_HITS, Mode, Place, Policy, Strategy
+from app.core.policy import (
+    MOST_HITS,
+    Mode,
+    Place,
+    Policy,
+    RankerMode,
+    RankerName,
+    RemoteName,
+    Strategy,
+)
 
 Patterns = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -54,6 +63,30 @@ class Settings(BaseSettings):
     result_tokens: int = Field(
         default=4_000, ge=1, description="Token budget of one search's result."
     )
+    ranker: RankerName = Field(
+        default="lexical",
+        description="What ranks tools: lexical, bm25, or embeddings, rerank or http at the URL.",
+    )
+    ranker_mode: RankerMode = Field(
+        default="ranker", description="Serve the ranker, serve bm25, or compare both."
+    )
+    ranker_url: str = Field(
+        default="",
+        description="Base URL of /embeddings or /rerank; for http the URL itself.",
+    )
+    ranker_model: str = Field(
+        default="", description="Model that the ranker's endpoint is asked for."
+    )
+    ranker_key: SecretStr = Field(
+        default=SecretStr(""), description="Sent to the ranker's endpoint as a bearer token."
+    )
+    ranker_timeout: float = Field(
+        default=1, gt=0, description="Seconds a search waits for the ranker's endpoint."
+    )
+    ranker_cache_mb: int = Field(
+        default=64, ge=1, description="Memory for the embeddings of tools, in MB."
+    )
+    capture: bool = Field(default=False, description="Write what searches asked for to the log.")
     store: Literal["memory", "redis", "none"] = Field(
         default="memory", description="Where turns are remembered."
     )
@@ -101,6 +134,17 @@ class Settings(BaseSettings):
         if parts.query or parts.fragment or parts.username:
             raise ValueError("must not hold a query, a fragment or credentials")
         return value.rstrip("/")
+
+    @field_validator("ranker_url")
+    @classmethod
+    def _is_ranker_url(cls, value: str) -> str:
+        return cls._is_url(value) if value else value
+
+    @model_validator(mode="after")
+    def _has_ranker_url(self) -> Self:
+        if self.ranker in get_args(RemoteName) and not self.ranker_url:
+            raise ValueError(f"`{self.ranker}` needs `ranker_url`, the endpoint to ask")
+        return self
 
     def policy(self) -> Policy:
         """The policy that these settings make."""

@@ -13,10 +13,12 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
+from app.core.hits import best
 from app.core.plan import Fold, Plan, Relay, Trim
+from app.core.search import Searched
 from app.core.shape import Shape
 from app.core.turn import Turn
-from app.core.verdict import Via
+from app.core.verdict import Discovery
 from app.http import Headers
 
 Decision = Literal["folded", "relayed"]
@@ -51,7 +53,10 @@ class Report:
     """The same, in tokens."""
     rounds: int = 0
     searches: int = 0
-    discoveries: list[tuple[str, Via]] = field(default_factory=list)
+    discoveries: list[Discovery] = field(default_factory=list)
+    answered: list[Searched] = field(default_factory=list)
+    captures: bool = False
+    """Whether what a search asked for may be written down."""
     status: int = 0
     """0: the client hung up before there was one."""
     error: str | None = None
@@ -77,6 +82,7 @@ class Report:
         """Take in how the turn went."""
         self.rounds, self.searches = turn.rounds, turn.searched
         self.discoveries = turn.discoveries
+        self.answered = turn.answered
 
     def headers(self, *, searches: bool = False) -> Headers:
         """The response headers that say what was done."""
@@ -95,8 +101,11 @@ class Report:
 
     def log(self) -> None:
         """The request's one line, and one for each call of a deferred tool."""
-        for name, via in self.discoveries:
-            _log.info("deferred_tool_call", request_id=self.id, tool=name, discovered_via=via)
+        for searched in self.answered:
+            self._log_search(searched)
+        for call in self.discoveries:
+            said = {"tool": call.name, "discovered_via": call.via, "ranks": dict(call.ranks)}
+            _log.info("deferred_tool_call", request_id=self.id, **said)
         _log.info(
             "request",
             request_id=self.id,
@@ -110,6 +119,28 @@ class Report:
             status=self.status,
             error=self.error,
             ms=round(1_000 * (perf_counter() - self.began), 1),
+        )
+
+    def _log_search(self, searched: Searched) -> None:
+        """Who ranked what where; what was asked for only where that may be captured."""
+        ranked = searched.ranked
+        shown = max(len(searched.matched), 1)
+        _log.info(
+            "tool_searched",
+            request_id=self.id,
+            call_id=searched.call_id,
+            queries=list(searched.queries) if self.captures else len(searched.queries),
+            matched=searched.matched,
+            unmatched=list(searched.unmatched) if self.captures else len(searched.unmatched),
+            ranker=ranked.ranker,
+            confidence=ranked.confidence,
+            fallback=ranked.fallback,
+            shadow={
+                name: best(rankings)[:shown]
+                for name, rankings in ranked.by_ranker.items()
+                if name != ranked.ranker
+            },
+            ms=round(1_000 * ranked.seconds, 2),
         )
 
 

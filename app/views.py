@@ -1,13 +1,17 @@
 """What the command line prints: tables for people, JSON for programs."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.explain import Ranked
+from app.core.hits import Hit
+
+Found = Sequence[tuple[str, Sequence[Hit]]]
+"""Queries with what they find."""
 
 
 def print_json(value: Any) -> None:
@@ -15,17 +19,17 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def rankings_as_json(found: dict[str, Ranked]) -> list[dict[str, Any]]:
+def rankings_as_json(found: Found) -> list[dict[str, Any]]:
     """One object a query."""
     return [
         {"query": query, "tools": [{"name": name, "score": round(s, 3)} for name, s in hits]}
-        for query, hits in found.items()
+        for query, hits in found
     ]
 
 
-def print_rankings(console: Console, found: dict[str, Ranked]) -> None:
+def print_rankings(console: Console, found: Found) -> None:
     """One table a query."""
-    for query, hits in found.items():
+    for query, hits in found:
         table = Table("#", "tool", "score", title=escape(query), title_justify="left")
         for position, (name, score) in enumerate(hits, 1):
             table.add_row(str(position), escape(name), f"{score:.2f}")

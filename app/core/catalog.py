@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 
@@ -13,6 +14,7 @@ from app.core import tools
 from app.core.body import Malformed
 from app.core.codec import decode
 from app.core.errors import BadRequest
+from app.core.ranking.bm25 import Bm25
 from app.core.ranking.lexical import Index, key
 from app.core.tools import Tool
 
@@ -56,6 +58,12 @@ class Catalog:
     index: Index = field(default_factory=lambda: Index(()))
     by_name: dict[str, int] = field(default_factory=dict)
     _meanings: dict[str, list[int]] = field(default_factory=dict)
+
+    @cached_property
+    def bm25(self) -> Bm25:
+        """The plain ranker, for those who want it or compare with it: built when it is first
+        asked, since it takes numpy and as long as the index."""
+        return Bm25(self.tools)
 
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's

@@ -52,8 +52,8 @@ class Fold:
     bridge: bytes
     promoted: tuple[str, ...]
     """Deferred tools that are declared from the start, in order."""
-    found: frozenset[str]
-    """Tools that a search of an earlier turn has found."""
+    found: Mapping[str, Mapping[str, int]]
+    """Tools that a search of an earlier turn has found, with the ranks it gave them."""
     called: frozenset[str]
     """Tools that the history calls."""
     kept: frozenset[str]

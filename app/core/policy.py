@@ -10,6 +10,9 @@ Mode = Literal["auto", "on", "off"]
 Strategy = Literal["promote", "wrap"]
 Place = Literal["auto", "system"]
 Exposure = Literal["direct", "deferred", "hidden"]
+RemoteName = Literal["embeddings", "rerank", "http"]
+RankerName = Literal["lexical", "bm25", RemoteName]
+RankerMode = Literal["ranker", "bm25", "compare"]
 
 MOST_HITS = 20
 """The largest `limit` of a search."""
@@ -66,6 +69,14 @@ class Policy:
     system message, where it has one."""
     result_tokens: int = 4_000
     """What one search may add to the conversation, declarations included."""
+    ranker: RankerName = "lexical"
+    """What ranks the tools for a search. `embeddings`, `rerank` and `http` ask the endpoint
+    at `ranker_url`, with `lexical` in its place whenever it does not answer."""
+    ranker_mode: RankerMode = "ranker"
+    """`ranker` serves it, `bm25` plain BM25 instead; `compare` serves it and reports what
+    BM25 would have said."""
+    capture: bool = False
+    """Whether what a search asked for may be written to the log."""
 
     def rule(self, tool: Tool, family: str | None) -> Ruling:
         """Who may see and call this tool; the first rule that matches decides."""

@@ -43,15 +43,20 @@ Text = dict[str, list[str]]
 
 def read(tool: Tool) -> Text:
     """The words of a tool."""
-    texts: dict[str, list[str]] = {field: [] for field in FIELDS}
-    texts["name"].append(tool.name)
-    texts["description"].append(tool.description)
-    for field, text in _schema_texts(tool.parameters, 0):
-        texts[field].append(text)
     return {
-        field: words(" ".join(parts)[:_LONGEST_TEXT], LINKING_WORDS, joins=field in _WITH_JOINS)
-        for field, parts in texts.items()
+        field: words(part[:_LONGEST_TEXT], LINKING_WORDS, joins=field in _WITH_JOINS)
+        for field, part in text(tool).items()
     }
+
+
+def text(tool: Tool) -> dict[str, str]:
+    """What a tool says in each field."""
+    parts: dict[str, list[str]] = {field: [] for field in FIELDS}
+    parts["name"].append(tool.name)
+    parts["description"].append(tool.description)
+    for field, part in _schema_texts(tool.parameters, 0):
+        parts[field].append(part)
+    return {field: " ".join(said) for field, said in parts.items()}
 
 
 def _schema_texts(schema: Json, depth: int) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ _MOST, _LEAST = 10, 3
 """These weights, in twentieths of what the word itself counts."""
 _WORD = re.compile("[A-Z]?[a-z]{2,20}")
 _AT_ONCE = 1000
+_TARGET = Path(related.__file__).with_name("thesaurus.txt")
 _HEAD = """\
 # Words and what tools may say instead, with a weight in twentieths of the word's own.
 # Distilled from the embeddings of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) by
@@ -42,9 +43,7 @@ _HEAD = """\
 
 def main(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False)],
-    target: Annotated[Path, typer.Option("--to")] = Path(related.__file__).with_name(
-        "thesaurus.txt"
-    ),
+    target: Annotated[Path, typer.Option("--to")] = _TARGET,
 ) -> None:
     """Distil the thesaurus of the default ranker."""
     model = MiniLM()

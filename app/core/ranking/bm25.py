@@ -5,8 +5,7 @@ spelling. For who wants a ranking that everybody knows, and the oracle of the te
 from collections.abc import Sequence
 from functools import cached_property
 from math import log
-
-from rank_bm25 import BM25Okapi
+from typing import Any
 
 from app.core.ranking import fields
 from app.core.ranking.words import STOP_WORDS, words
@@ -51,8 +50,10 @@ class Bm25:
         return said_by
 
     @cached_property
-    def _model(self) -> BM25Okapi:
+    def _model(self) -> Any:
         """Asked only if there is a word, since the library divides by the number of words."""
+        from rank_bm25 import BM25Okapi  # brings numpy: only who asks for it pays 30 MB
+
         model = BM25Okapi(self._texts)
         count = len(self._texts)
         # The library's own is 0 for a word that half of the tools say and is mended from there

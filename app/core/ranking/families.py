@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from app.core.ranking.words import words
 
 _SEPARATOR = re.compile(r"__|\.")
-_NO_SERVICE = frozenset("api app client mcp my remote server service tool".split())
+_NO_SERVICE = frozenset(
+    {"api", "app", "client", "mcp", "my", "remote", "server", "service", "tool"}
+)
 """Words of family names that name no family."""
 
 

@@ -11,6 +11,7 @@ word for it (the best and not the sum, which was no better).
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from app.core.ranking import families, fields
@@ -36,6 +37,10 @@ _MOST_WORK = 20_000
 """Numbers that are added up for one query, the rarest words' first: some 2 ms."""
 
 
+Meanings = Mapping[str, float]
+"""Words of the catalog that answer one word of the query, with what they count."""
+
+
 class Answer(NamedTuple):
     """What the tools have to say to one word."""
 
@@ -58,7 +63,7 @@ class Index:
         self._by_key: dict[str, int] = {}
         for position, tool in enumerate(tools):
             self._by_key.setdefault(key(tool.name), position)
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[tuple[tuple[str, float], ...], Answer] = {}
         self._room = sum(map(len, self._postings.values()))
         """Numbers that `_answers` may still hold: as many as the index itself."""
 
@@ -70,14 +75,14 @@ class Index:
         scores = [0.0] * self._count
         covered: dict[int, float] = {}
         work = 0
-        for answer, weight in sorted(self._heard(said), key=lambda heard: len(heard[0].scores)):
+        for size, weight, meanings in sorted(self._heard(said), key=itemgetter(0)):
+            if (work := work + size) > _MOST_WORK:
+                break
+            answer = self._answer(meanings)
             for position, score in answer.scores:
                 scores[position] += weight * score
             for position, share in answer.shares:
                 covered[position] = covered.get(position, 0.0) + weight * share
-            work += len(answer.scores)
-            if work > _MOST_WORK:
-                break
         for position, share in covered.items():
             scores[position] *= 1 + _NAME_COVERAGE * min(share, 1.0)
         for position in {at for word in said for at in self._families.get(word, ())}:
@@ -89,54 +94,58 @@ class Index:
         found.sort(key=scores.__getitem__, reverse=True)
         return [(position, scores[position]) for position in found]
 
-    def _heard(self, said: list[str]) -> Iterator[tuple[Answer, float]]:
-        """What the tools answer to each word of the query, and what that counts."""
-        in_query = frozenset(said)
+    def _heard(self, said: list[str]) -> Iterator[tuple[int, float, Meanings]]:
+        """For each word of the query the work it makes, what it counts, and what it may mean.
+        Other words for it that the query says itself are heard by themselves."""
         unknown = []
         for word in said:
-            if word in self._postings or related(word):
-                yield self._answer(word, in_query), 1.0
-            else:
+            meanings = {
+                other: weight
+                for other, weight in related(word).items()
+                if other in self._postings and other not in said
+            }
+            if word in self._postings:
+                yield self._weighed(1.0, {word: 1.0, **meanings})
+            elif meanings:
+                yield self._weighed(1.0, meanings)
+            elif not related(word):
                 unknown.append(word)
         for left, right in pairwise(said):
-            if (joined := left + right) in self._postings and joined not in in_query:
-                yield self._plain(joined), _COMPOUND
+            if (joined := left + right) in self._postings and joined not in said:
+                yield self._weighed(_COMPOUND, {joined: 1.0})
         for word in islice(unknown, _MOST_UNKNOWN):
             if halves := self._spelling.halves(word):
-                yield from ((self._plain(half), _COMPOUND) for half in halves if half not in said)
+                for half in halves:
+                    if half not in said:
+                        yield self._weighed(_COMPOUND, {half: 1.0})
             elif meant := self._spelling.meant(word):
-                yield self._best(dict.fromkeys(meant, 1.0)), _SLIP
+                yield self._weighed(_SLIP, dict.fromkeys(meant, 1.0))
 
-    def _answer(self, word: str, in_query: frozenset[str]) -> Answer:
-        """To a word and the other words for it: for each tool the best. Those that the query
-        says itself are heard by themselves."""
-        others = related(word)
-        if not others:
-            return self._plain(word)
-        if not in_query.isdisjoint(others):
-            return self._to(word, {other: w for other, w in others.items() if other not in in_query})
-        answer = self._answers.get(word)
+    def _weighed(self, weight: float, meanings: Meanings) -> tuple[int, float, Meanings]:
+        return sum(len(self._postings[word]) for word in meanings), weight, meanings
+
+    def _answer(self, meanings: Meanings) -> Answer:
+        """For each tool the best that it says of these."""
+        if len(meanings) == 1 and 1.0 in meanings.values():
+            (word,) = meanings
+            return Answer(self._postings[word], self._coverage.get(word, []))
+        which = tuple(meanings.items())
+        answer = self._answers.get(which)
         if answer is None:
-            answer = self._to(word, others)
+            answer = Answer(_best(meanings, self._postings), _best(meanings, self._coverage))
             if (size := len(answer.scores) + len(answer.shares)) <= self._room:
                 self._room -= size
-                self._answers[word] = answer
+                self._answers[which] = answer
         return answer
 
-    def _to(self, word: str, others: Mapping[str, float]) -> Answer:
-        known = {other: weight for other, weight in others.items() if other in self._postings}
-        return self._best({word: 1.0, **known}) if known else self._plain(word)
 
-    def _plain(self, word: str) -> Answer:
-        return Answer(self._postings.get(word, []), self._coverage.get(word, []))
-
-    def _best(self, weights: dict[str, float]) -> Answer:
-        return Answer(_best(weights, self._postings), _best(weights, self._coverage))
+def _best(self, weights: dict[str, float]) -> Answer:
+    return Answer(_best(weights, self._postings), _best(weights, self._coverage))
 
 
-def _best(weights: dict[str, float], postings: dict[str, Postings]) -> Postings:
+def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:
     best: dict[int, float] = {}
-    for word, weight in weights.items():
+    for word, weight in meanings.items():
         for position, number in postings.get(word, ()):
             if weight * number > best.get(position, 0.0):
                 best[position] = weight * number

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 from Stemmer import Stemmer
 
@@ -73,7 +74,7 @@ def _plain(text: str) -> str:
 def _characters(run: str) -> Iterable[str]:
     """Scripts without spaces between words: characters and pairs of them stand for words."""
     yield from run
-    yield from map("".join, zip(run, run[1:], strict=False))
+    yield from map("".join, pairwise(run))
 
 
 @lru_cache(maxsize=50_000)

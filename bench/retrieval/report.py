@@ -12,7 +12,8 @@ from bench.retrieval.score import QUALITY, Score, macro
 Scores = dict[str, dict[str, Score]]
 """By query set, then by ranker."""
 
-_HEADINGS = ("recall@1", "@5", "@10", "hit@5", "nDCG@10", "MRR", "build, ms", "p50", "p95")
+_HEADINGS = ("R@1", "R@5", "R@10", "hit@5", "nDCG", "MRR", "build", "p50", "p95")
+_NOTE = "R: recall. build, p50 and p95 of a query: milliseconds of CPU time."
 
 
 def as_json(scores: Scores) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def as_json(scores: Scores) -> dict[str, Any]:
 def show(scores: Scores, console: Console) -> None:
     for name, by_ranker in {**scores, f"macro, {len(scores)} sets": _macro(scores)}.items():
         table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("", min_width=16)
+        table.add_column("", min_width=10)
         for heading in _HEADINGS:
             table.add_column(heading, justify="right")
         for ranker, score in by_ranker.items():
@@ -37,6 +38,7 @@ def show(scores: Scores, console: Console) -> None:
                 ranker, *(f"{x:{'.3f' if key in QUALITY else '.2f'}}" for key, x in cells)
             )
         console.print(table)
+    console.print(_NOTE)
 
 
 def _macro(scores: Scores) -> dict[str, Score]:

@@ -9,7 +9,7 @@ word for it (the best and not the sum, which was no better).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from operator import itemgetter
 from typing import NamedTuple
@@ -25,17 +25,19 @@ _NAME_COVERAGE = 0.9
 """How much a name gains when the query says all of it: `create_issue` before
 `create_issue_comment_reaction` for "create issue"."""
 _FAMILY = 1.15
+"""What the score of a tool is multiplied with when the query names its family."""
 _COMPOUND = 0.9
 """Weight of words that one side writes as one: "screen shot", "pullrequest"."""
 _SLIP = 0.6
 """Weight of the words that an unknown one may be a slip of."""
 _LONGEST_QUERY = 2_000
 """Characters that are read; a page of text is no query."""
+_MOST_WORDS = 400
+"""Read of a query: in scripts that have no spaces these are some 200 characters."""
 _MOST_UNKNOWN = 16
 """Words that no tool says and that are put right: some 50 us each."""
 _MOST_WORK = 20_000
 """Numbers that are added up for one query, the rarest words' first: some 2 ms."""
-
 
 Meanings = Mapping[str, float]
 """Words of the catalog that answer one word of the query, with what they count."""
@@ -60,9 +62,9 @@ class Index:
         self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], rarity)
         self._spelling = Spelling(self._postings)
         self._families = families.members([tool.name for tool in tools])
-        self._by_key: dict[str, int] = {}
+        self._named = {tool.name: position for position, tool in enumerate(tools)}
         for position, tool in enumerate(tools):
-            self._by_key.setdefault(key(tool.name), position)
+            self._named.setdefault(key(tool.name), position)
         self._answers: dict[tuple[tuple[str, float], ...], Answer] = {}
         self._room = sum(map(len, self._postings.values()))
         """Numbers that `_answers` may still hold: as many as the index itself."""
@@ -71,7 +73,8 @@ class Index:
         """Positions of the tools that match, best first, with their scores. Ties keep the
         catalog's order; an exact name, in any case or separator style, always wins."""
         query = query[:_LONGEST_QUERY]
-        said = list(dict.fromkeys(words(query, STOP_WORDS, joins=True) or words(query)))
+        found = words(query, STOP_WORDS, joins=True) or words(query)
+        said = dict.fromkeys(islice(found, _MOST_WORDS))
         scores = [0.0] * self._count
         covered: dict[int, float] = {}
         work = 0
@@ -87,14 +90,14 @@ class Index:
             scores[position] *= 1 + _NAME_COVERAGE * min(share, 1.0)
         for position in {at for word in said for at in self._families.get(word, ())}:
             scores[position] *= _FAMILY
-        exact = self._by_key.get(key(query))
+        exact = self._named.get(query.strip(), self._named.get(key(query)))
         if exact is not None:
             scores[exact] = 1.0 + max(scores)
-        found = [position for position in range(self._count) if scores[position]]
-        found.sort(key=scores.__getitem__, reverse=True)
-        return [(position, scores[position]) for position in found]
+        best = [position for position in range(self._count) if scores[position]]
+        best.sort(key=scores.__getitem__, reverse=True)
+        return [(position, scores[position]) for position in best]
 
-    def _heard(self, said: list[str]) -> Iterator[tuple[int, float, Meanings]]:
+    def _heard(self, said: Collection[str]) -> Iterator[tuple[int, float, Meanings]]:
         """For each word of the query the work it makes, what it counts, and what it may mean.
         Other words for it that the query says itself are heard by themselves."""
         unknown = []
@@ -137,10 +140,6 @@ class Index:
                 self._room -= size
                 self._answers[which] = answer
         return answer
-
-
-def _best(self, weights: dict[str, float]) -> Answer:
-    return Answer(_best(weights, self._postings), _best(weights, self._coverage))
 
 
 def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:

@@ -28,6 +28,9 @@ _LONGEST_JOIN = 4
 """Parts of an identifier that is also kept whole: `GitHub` is `git`, `hub` and `github`."""
 _LONGEST_WORD = 64
 """Characters of a word that are read: the longest name that a tool can have."""
+_GROWTH = 2
+"""How many times its length a text is read: accents take a character each, but there are
+letters that unfold into eighteen."""
 
 _stem = Stemmer("english")
 
@@ -66,8 +69,8 @@ def _plain(text: str) -> str:
     if text.isascii():
         return text
     if _IS_CJK.search(text):
-        return unicodedata.normalize("NFKC", text)
-    decomposed = unicodedata.normalize("NFKD", text)
+        return unicodedata.normalize("NFKC", text)[: _GROWTH * len(text)]
+    decomposed = unicodedata.normalize("NFKD", text)[: _GROWTH * len(text)]
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 

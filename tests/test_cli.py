@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from app import __version__
 from app.cli import flag
 from app.settings import Settings
+from bench.process import free_port
 from tests.builders import CATALOG, body, call, numbered, reply, tool
-from tests.stores import free_port
 from tests.upstream import upstream
 
 CLEAN = {"PYTHONPATH": ":".join(sys.path), "PATH": "", "COLUMNS": "200", "TERM": "dumb"}

@@ -14,7 +14,8 @@ from app.core import tools
 from app.core.body import Malformed
 from app.core.codec import decode
 from app.core.errors import BadRequest
-from app.core.ranking.bm25 import Bm25
+from app.core.ranking import Ranker
+from app.core.ranking.families import prefix
 from app.core.ranking.lexical import Index, key
 from app.core.tools import Tool
 
@@ -23,7 +24,6 @@ Count = Callable[[str], int]
 Admits = Callable[[str], bool]
 """Whether the tool of this name may be known to who asks."""
 
-_SEPARATOR = re.compile(r"__|\.")
 _SHARED_PREFIX = re.compile(r"([A-Za-z0-9]+)[_-](?=.)")
 _SHARED_BY = 3
 _INVENTED_PREFIX = re.compile(r"[./:]")
@@ -60,9 +60,10 @@ class Catalog:
     _meanings: dict[str, list[int]] = field(default_factory=dict)
 
     @cached_property
-    def bm25(self) -> Bm25:
-        """The plain ranker, for those who want it or compare with it: built when it is first
-        asked, since it takes numpy and as long as the index."""
+    def bm25(self) -> Ranker:
+        """The plain ranker, for those who want it or compare with it."""
+        from app.core.ranking.bm25 import Bm25  # it brings numpy, 30 MB
+
         return Bm25(self.tools)
 
     def meant(self, name: str, admits: Admits) -> Tool | None:
@@ -135,10 +136,8 @@ def _families(names: list[str]) -> tuple[Family | None, ...]:
 
 
 def _family(name: str, shared: Counter[str]) -> Family | None:
-    rest = name.removeprefix("mcp__")
-    if (separator := _SEPARATOR.search(rest, 1)) and separator.end() < len(rest):
-        start = len(name) - len(rest)
-        return Family(rest[: separator.start()], name[: start + separator.end()])
+    if written := prefix(name):
+        return Family(*written)
     match = _SHARED_PREFIX.match(name)
     if match and shared[match[1]] >= _SHARED_BY:
         return Family(match[1], match[0])

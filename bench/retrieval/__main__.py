@@ -12,7 +12,10 @@ from bench.retrieval.rankers import RANKERS
 from bench.retrieval.report import as_json, show
 from bench.retrieval.score import score
 
+app = typer.Typer()
 
+
+@app.command()
 def main(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="Of query sets.")],
     ranker: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
@@ -36,4 +39,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

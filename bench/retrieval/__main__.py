@@ -18,8 +18,10 @@ from bench.retrieval.report import as_json, show
 from bench.retrieval.score import score
 
 _URL = "TOOLFOLD_RANKER_URL"
+app = typer.Typer()
 
 
+@app.command()
 def main(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="Of query sets.")],
     ranker: Annotated[list[str] | None, typer.Option(help="May be given again.")] = None,
@@ -57,4 +59,4 @@ def _endpoint(chosen: Sequence[str]) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

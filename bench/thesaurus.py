@@ -23,9 +23,9 @@ from app.core.tools import parse
 from bench.minilm import MiniLM
 
 _SAID_BY = 3
-_NEIGHBOURS = 10
+_NEIGHBOURS = 14
 _NEAREST = 0.75
-_NEAR = 0.42
+_NEAR = 0.4
 """Cosines of a full and of the least weight."""
 _MOST, _LEAST = 10, 3
 """These weights, in twentieths of what the word itself counts."""

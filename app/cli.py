@@ -15,14 +15,14 @@ from rich.console import Console
 
 from app import __version__, views
 from app.core.errors import BadRequest
-from app.core.policy import Policy
+from app.core.policy import FIELDS
 from app.explain import Unreadable, explain, rankings, read_request
 from app.settings import Settings
 from app.tokens import load_counter
 
 _FLAGS = {"upstream_base_url": "--upstream"}
 """Flags that are shorter than the setting's name."""
-_POLICY = tuple(Policy.__dataclass_fields__)
+_POLICY = tuple(FIELDS)
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -60,15 +60,16 @@ class Catalog:
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's
         prefix left out, or a prefix invented."""
+        return next((found[0] for found in self._meant(name, admits) if len(found) == 1), None)
+
+    def may_mean(self, name: str, admits: Admits) -> bool:
+        """Whether a wrong name can mean one of the admitted tools, be it one of several."""
+        return any(self._meant(name, admits))
+
+    def _meant(self, name: str, admits: Admits) -> Iterator[list[Tool]]:
         for attempt in (name, _INVENTED_PREFIX.split(name)[-1]):
-            found = [
-                tool
-                for position in self._meanings.get(key(attempt), ())
-                if admits((tool := self.tools[position]).name)
-            ]
-            if len(found) == 1:
-                return found[0]
-        return None
+            found = (self.tools[position] for position in self._meanings.get(key(attempt), ()))
+            yield [tool for tool in found if admits(tool.name)]
 
     def close(self, name: str, admits: Admits, most: int = 3) -> list[str]:
         """The admitted names most like this one."""
@@ -114,7 +115,7 @@ def _unique(found: Iterable[Tool]) -> dict[str, int]:
         if tool.name and by_name.setdefault(tool.name, position) != position:
             where = f"tools[{position}].{tool.type}.name"
             raise BadRequest(
-                f"Tool names must be unique: `{where}` declares `{tool.name[:64]}` again. "
+                f"Tool names must be unique: `{where}` is the name of an earlier tool. "
                 "Rename one of the two or leave it out.",
                 where,
             )

@@ -43,6 +43,10 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             return False
         return not any(a.shows and not a.visible(terms) for a in answers)
 
+    def may_be_told(self, terms: Terms) -> bool:
+        """Whether it can be told of in a later turn: it is of no tool that is hidden now."""
+        return not any(a and a.name and terms.is_hidden(a.name) for a in self.answers)
+
     def messages(self, terms: Terms) -> list[Json]:
         """The assistant message and the answers to it; none where it does not fit."""
         if not self.fits(terms):

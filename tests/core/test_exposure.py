@@ -1,6 +1,7 @@
 import pytest
 
 from app.core.codec import Json
+from app.core.exposure import rule
 from app.core.policy import Policy
 from app.core.tools import parse
 from tests.builders import dumps, tool
@@ -8,7 +9,7 @@ from tests.builders import dumps, tool
 
 def ruled(policy: Policy, name: str = "github__create_issue", **outer: object) -> tuple[str, str]:
     entry: Json = {**tool(name), **outer}
-    return policy.rule(parse(dumps(entry), 0), "github" if name.startswith("github") else None)
+    return rule(policy, parse(dumps(entry), 0), "github" if name.startswith("github") else None)
 
 
 RULES = {
@@ -82,17 +83,17 @@ def test_names_that_only_sound_like_it_are_deferred(name: str) -> None:
 
 def test_a_tool_that_is_no_function_stays_direct_even_where_the_policy_defers_it() -> None:
     hosted = parse(dumps({"type": "web_search", "name": "web"}), 0)
-    assert Policy().rule(hosted, None).exposure == "direct"
-    assert Policy(deferred=("*",)).rule(hosted, None).exposure == "direct"
-    assert Policy(hidden=("web",)).rule(hosted, None).exposure == "hidden"
+    assert rule(Policy(), hosted, None).exposure == "direct"
+    assert rule(Policy(deferred=("*",)), hosted, None).exposure == "direct"
+    assert rule(Policy(hidden=("web",)), hosted, None).exposure == "hidden"
 
 
 def test_a_custom_tool_may_be_deferred_where_it_can_be_declared() -> None:
     custom = parse(dumps({"type": "custom", "custom": {"name": "run_sql"}}), 0)
-    assert Policy().rule(custom, None) == ("deferred", "default")
-    assert Policy(strategy="wrap").rule(custom, None).exposure == "direct"
+    assert rule(Policy(), custom, None) == ("deferred", "default")
+    assert rule(Policy(strategy="wrap"), custom, None).exposure == "direct"
 
 
 def test_a_hosted_search_tool_is_replaced() -> None:
     hosted = parse(dumps({"type": "tool_search_tool_regex_20251119", "name": "s"}), 0)
-    assert Policy(direct=("*",)).rule(hosted, None).exposure == "hidden"
+    assert rule(Policy(direct=("*",)), hosted, None).exposure == "hidden"

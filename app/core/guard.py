@@ -1,0 +1,38 @@
+"""What is refused where a policy hides tools.
+
+A relay carries all that is in a request, and a reply that is passed on as it comes may call
+anything. So under such a policy a request that cannot be read or rewritten has no way
+through: promise 6 stands above promise 2.
+"""
+
+from app.core.body import Body
+from app.core.choice import read_choice
+from app.core.errors import BadRequest
+from app.core.shape import Shape
+
+_REFUSALS = {
+    "not-json": ("The body must be a JSON object in UTF-8, not compressed.", "body"),
+    "duplicate-keys": ("The body names a member twice: leave one of the two out.", "body"),
+    "tools-malformed": ("`tools` must be a list of tools.", "tools"),
+    "messages-malformed": ("`messages` must be a list of messages.", "messages"),
+    "legacy-functions": ("`functions` are not taken here: send them as `tools`.", "functions"),
+    "several-choices": ("`n` must be 1 with these tools: send several requests.", "n"),
+    "tool-choice": ("`tool_choice` must name a tool that can be called.", "tool_choice"),
+}
+
+
+def refusal(reason: str) -> BadRequest:
+    """The error in the place of a relay for this reason."""
+    message, field = _REFUSALS[reason]
+    return BadRequest(message, field, reason.replace("-", "_"))
+
+
+def guard(body: Body, shape: Shape) -> None:
+    """Raises BadRequest: a request for several replies, which are passed on unread, or for a
+    call of nothing but hidden tools. `shape` hides tools."""
+    choice = read_choice(body.value("tool_choice"))
+    hidden = [shape.names.get(name) == "hidden" for name in choice.names]
+    if choice.required and hidden and all(hidden):
+        raise refusal("tool-choice")
+    if body.value("n") not in (None, 1):
+        raise refusal("several-choices")

@@ -14,6 +14,11 @@ from fastapi import FastAPI
 from app.admin import create_admin
 from app.api import Api
 from app.catalogs import Catalogs
+from app.identity import Identity, is_loopback
+from app.policies import Policies, Tenant
+from app.policies.document import Invalid, Problem
+from app.policies.reader import read
+from app.policies.watch import PolicyFile
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
@@ -26,33 +31,76 @@ _MEGABYTE = 1024 * 1024
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The data port's application."""
+    """The data port's application. Raises Invalid and Unsafe."""
     upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
     store = _store(settings)
+    identity, file = _identity(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(file.watch()) if file else None
         yield
+        if watching:
+            watching.cancel()
         await upstream.aclose()
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after))
+    key = settings.operators_key.encode()
+    app.mount("/", Api(upstream, catalogs, store, identity, settings.head_after, key))
+    app.state.policy_file = file
     return app
 
 
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM."""
+    """Both ports, until SIGINT or SIGTERM. Raises Invalid and Unsafe."""
     configure_logging(settings.log_level)
+    app = create_app(settings)
     servers = [
-        _Server(server_config(create_app(settings), settings.host, settings.port)),
+        _Server(server_config(app, settings.host, settings.port)),
         _Server(server_config(create_admin(), settings.admin_host, settings.admin_port)),
     ]
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, _stop, servers)
+    if app.state.policy_file is not None:
+        loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
     await asyncio.gather(*(server.serve() for server in servers))
+
+
+class Unsafe(Exception):
+    """Anybody could use what is about to be served."""
+
+
+def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
+    """Who asks, as the settings and the policy file say, and the file."""
+    anybody = Tenant(settings.policy(), settings.origins())
+    is_open = not settings.insecure and not is_loopback(settings.host)
+    identity = Identity(Policies(anybody), settings.trusted_peers, strict=settings.strict_headers)
+    if not settings.policy_file:
+        if is_open:
+            raise Unsafe(_UNSAFE.format(host=settings.host))
+        return identity, None
+
+    def parse(raw: bytes) -> Policies:
+        policies = read(raw, anybody)
+        if is_open and not policies.by_key:
+            raise Invalid([Problem(1, "tenants", _UNSAFE.format(host=settings.host))])
+        return policies
+
+    def apply(policies: Policies) -> None:
+        identity.policies = policies
+
+    file = PolicyFile(settings.policy_file, parse, apply)
+    file.load()
+    return identity, file
+
+
+_UNSAFE = (
+    "anybody who reaches {host} could use this: give tenants keys in a policy file "
+    "(TOOLFOLD_POLICY_FILE), listen on 127.0.0.1, or say --insecure"
+)
 
 
 class _Server(uvicorn.Server):

@@ -154,6 +154,13 @@ class Settings(BaseSettings):
             return Path(self.upstream_key_file).read_text().strip()
         return self.upstream_key.get_secret_value().strip()
 
+    def origins(self) -> dict[str, str]:
+        """Where each value of the policy comes from."""
+        return {
+            name: f"setting TOOLFOLD_{name.upper()}" if name in self.model_fields_set else "default"
+            for name in FIELDS
+        }
+
     def policy(self) -> Policy:
         """The policy that these settings make."""
         return Policy(**{name: getattr(self, name) for name in FIELDS})

@@ -41,11 +41,9 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             return False
         if any(answer.to == "wrapper" for answer in answers) and not terms.wraps:
             return False
+        if any(answer.kind == "direct" and terms.is_hidden(answer.name) for answer in answers):
+            return False  # it was declared then: these would be our words
         return not any(a.shows and not a.visible(terms) for a in answers)
-
-    def may_be_told(self, terms: Terms) -> bool:
-        """Whether it can be told of in a later turn: it is of no tool that is hidden now."""
-        return not any(a and a.name and terms.is_hidden(a.name) for a in self.answers)
 
     def messages(self, terms: Terms) -> list[Json]:
         """The assistant message and the answers to it; none where it does not fit."""

@@ -7,7 +7,7 @@ through: promise 6 stands above promise 2.
 
 from app.core.body import Body
 from app.core.choice import read_choice
-from app.core.errors import BadRequest
+from app.core.errors import BadRequest, Broken, ToolfoldError
 from app.core.shape import Shape
 
 _REFUSALS = {
@@ -21,8 +21,10 @@ _REFUSALS = {
 }
 
 
-def refusal(reason: str) -> BadRequest:
+def refusal(reason: str) -> ToolfoldError:
     """The error in the place of a relay for this reason."""
+    if reason not in _REFUSALS:
+        return Broken("The request could not be read for its hidden tools.", "internal_error", 500)
     message, field = _REFUSALS[reason]
     return BadRequest(message, field, reason.replace("-", "_"))
 

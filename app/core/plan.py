@@ -240,6 +240,11 @@ def fold(
     )
 
 
+def observe(folded: Fold) -> Observe:
+    """What would be said of this request if it were folded."""
+    return Observe(len(folded.declared), folded.sent, folded.reason)
+
+
 def fitted(names: Iterable[str], kept: frozenset[str], room: int) -> list[str]:
     """As many of the promoted tools as the upstream takes, in order: the oldest that have
     only been found go first, and only then the oldest of the others."""

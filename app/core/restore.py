@@ -89,14 +89,13 @@ def _around(
     after: list[Json] = []
     body = Body(raw)
     if record is not None:
-        for exchange in (one for one in record.exchanges if one.may_be_told(terms)):
+        for exchange in record.exchanges:
             before += exchange.messages(terms)
             known.update(exchange.shown)
         body = _without(body, record.spoken)
-        mixed = record.mixed
-        if mixed is not None and mixed.fits(terms) and mixed.may_be_told(terms):
-            body = _with_searches(body, mixed, terms)
-            after = mixed.answered(terms)
+        if record.mixed is not None and record.mixed.fits(terms):
+            body = _with_searches(body, record.mixed, terms)
+            after = record.mixed.answered(terms)
     if terms.wraps and message.tool_calls:
         before += _shown(body, message, terms, known)
         body = _wrapped(body, terms)

@@ -14,16 +14,15 @@ from fastapi import FastAPI
 from app.admin import create_admin
 from app.api import Api
 from app.catalogs import Catalogs
-from app.identity import Identity, is_loopback
-from app.policies import Policies, Tenant
-from app.policies.document import Invalid, Problem
-from app.policies.reader import read
+from app.identity import Identity
+from app.policies import Policies
 from app.policies.watch import PolicyFile
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
+from app.tenants import anybody, check_open, read_policies
 from app.tokens import load_counter
 from app.upstream import Upstream
 
@@ -69,38 +68,20 @@ async def serve(settings: Settings) -> None:
     await asyncio.gather(*(server.serve() for server in servers))
 
 
-class Unsafe(Exception):
-    """Anybody could use what is about to be served."""
-
-
 def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
     """Who asks, as the settings and the policy file say, and the file."""
-    anybody = Tenant(settings.policy(), settings.origins())
-    is_open = not settings.insecure and not is_loopback(settings.host)
-    identity = Identity(Policies(anybody), settings.trusted_peers, strict=settings.strict_headers)
+    check_open(settings)
+    policies = Policies(anybody(settings))
+    identity = Identity(policies, settings.trusted_peers, strict=settings.strict_headers)
     if not settings.policy_file:
-        if is_open:
-            raise Unsafe(_UNSAFE.format(host=settings.host))
         return identity, None
-
-    def parse(raw: bytes) -> Policies:
-        policies = read(raw, anybody)
-        if is_open and not policies.by_key:
-            raise Invalid([Problem(1, "tenants", _UNSAFE.format(host=settings.host))])
-        return policies
 
     def apply(policies: Policies) -> None:
         identity.policies = policies
 
-    file = PolicyFile(settings.policy_file, parse, apply)
+    file = PolicyFile(settings.policy_file, lambda raw: read_policies(raw, settings), apply)
     file.load()
     return identity, file
-
-
-_UNSAFE = (
-    "anybody who reaches {host} could use this: give tenants keys in a policy file "
-    "(TOOLFOLD_POLICY_FILE), listen on 127.0.0.1, or say --insecure"
-)
 
 
 class _Server(uvicorn.Server):

@@ -17,9 +17,8 @@ Words = Annotated[tuple[str, ...], NoDecode]
 def knob(name: str) -> Any:
     """The setting of a policy's field of this name."""
     field = FIELDS[name]
-    bounds = {"ge": field.knob.least, "le": field.knob.most}
-    known = {key: value for key, value in bounds.items() if value is not None}
-    return Field(default=field.default, description=field.knob.says, **known)
+    least, most = field.knob.least, field.knob.most
+    return Field(default=field.default, description=field.knob.says, ge=least, le=most)
 
 
 class Settings(BaseSettings):

@@ -35,6 +35,10 @@ def print_rankings(console: Console, found: dict[str, Ranked]) -> None:
 def print_plan(console: Console, plan: dict[str, Any]) -> None:
     """The decision, the tools with their rules, the tokens and the manifest."""
     console.print(f"[bold]{plan['decision']}[/]: {plan['reason']}")
+    for name, field in plan["policy"].items():
+        if field["from"] != "default":
+            value = json.dumps(field["value"], ensure_ascii=False)
+            console.print(escape(f"policy: {name} = {value} ({field['from']})"))
     if plan["tokens"] is None:
         return
     table = Table("tool", "exposure", "rule", "tokens")

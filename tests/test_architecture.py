@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CORE = ROOT / "app" / "core"
 SHELL = {
-    "cli": 10,
+    "cli": 11,
     "views": 9,
     "explain": 8,
     "main": 7,
@@ -18,6 +18,8 @@ SHELL = {
     "admin": 6,
     "writers": 5,
     "memory": 5,
+    "policy_commands": 10,
+    "tenants": 4,
     "identity": 3,
     "policies": 2,
     "endpoints": 3,

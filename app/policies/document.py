@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -46,7 +46,7 @@ class Member(NamedTuple):
 
 def line_of(node: yaml.Node) -> int:
     """Counted from 1."""
-    return int(node.start_mark.line) + 1
+    return _line(node.start_mark)
 
 
 def compose(raw: bytes) -> yaml.Node:
@@ -63,8 +63,7 @@ def compose(raw: bytes) -> yaml.Node:
         _look_through(text)
         root = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
+        line = _line(error.problem_mark or error.context_mark)
         raise Invalid([Problem(line, "", f"this is not YAML: {error.problem}")]) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -74,12 +73,16 @@ def compose(raw: bytes) -> yaml.Node:
     return root
 
 
+def _line(mark: Any) -> int:
+    return mark.line + 1 if mark else 1
+
+
 def _look_through(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        line = event.start_mark.line + 1
+        line = _line(event.start_mark)
         if depth > _DEEPEST:
             raise Invalid([Problem(line, "", f"this is nested more than {_DEEPEST} deep")])
         if isinstance(event, yaml.AliasEvent):

@@ -135,7 +135,7 @@ class _File(Reading):
             case "number" if kind in ("int", "float") and _NUMBER.fullmatch(text):
                 value = float(text)
         if value is None or (field.kind in ("integer", "number") and not field.admits(value)):
-            quoted = ", without quotes" if kind == "str" and node.style else ""
+            quoted = ", without quotes" if kind == "str" and getattr(node, "style", None) else ""
             self.fault(node, path, f"must be {field.wanted}{quoted}")
             return None
         return value

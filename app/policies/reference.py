@@ -15,6 +15,59 @@ _NARROWS: dict[Narrows, str] = {
 }
 
 
+_PAGE = """# Policies
+
+This page is printed by `toolfold policy docs`; a test holds it current.
+
+A value comes from the last of these that sets it: Toolfold's default, the settings
+(`TOOLFOLD_NAME`, or a flag), the policies of the policy file (`extends` first), the request's
+headers. `toolfold explain` shows which one it was. A list takes the place of the list before it;
+only a header adds to it.
+
+{table}
+Patterns are shell globs on a tool's name (`github__*`), or `family:NAME`; a tool that has no name
+goes by its type. The first of `hidden`, `direct` and `deferred` that matches decides, then the
+app's own `defer_loading`, then what must always be at hand (tools that ask, finish or hand over),
+then `default_exposure`.
+
+## Hidden
+
+A hidden tool is not declared, not listed, not found, not named in an answer, and a call of it, in
+whatever spelling, never leaves. This holds in every mode, `off` and `observe` included. A request
+that could carry such a tool past Toolfold is refused instead of relayed: a body that cannot be
+read, legacy `functions`, `n` over 1 with hidden tools, a `tool_choice` that only a hidden tool
+could answer (400), and endpoints other than chat completions that may take tools, such as
+`/v1/responses` (403). What Toolfold does not write, it does not change: the app's own messages
+and the declarations of other tools may speak of a hidden tool.
+
+With `default_exposure: hidden` only what `direct` and `deferred` name is there, and the search
+tool only with `admit_bridge: true`: no pattern admits it, since a tool of the app's own may be
+called `tool_search`. A pattern in `hidden` that matches `tool_search` (or, with `wrap`,
+`call_tool`) takes the search away. Where there is no search nothing is deferred.
+
+## Headers
+
+Taken from `trusted_peers` (the TCP peer; no forwarded header counts) and never sent on. From
+others they are ignored and counted in the log, or refused with `strict_headers`. A value that
+cannot be read is a 400, one that asks for more a 403; both name the header. Beside those of the
+table there are `X-Toolfold-Tenant` (a tenant of the file, by name) and, from everybody,
+`X-Toolfold-Key` (a tenant's key, where `Authorization` is the provider's).
+
+## Keys
+
+Where a tenant has `keys_sha256`, every request needs one of those keys, in `X-Toolfold-Key`,
+`Authorization`, `api-key`, `x-api-key` or `x-goog-api-key`, unless a trusted peer names the
+tenant. The key goes on to the upstream, unless there is an `upstream_key`: then that one does, and
+nothing that says who the client is.
+
+## The file
+
+`TOOLFOLD_POLICY_FILE` is read at the start, on SIGHUP and when it changes. A file with a problem is
+not taken: the one before it stays, and the log says every problem with its line. `toolfold policy
+check` says the same before that; `toolfold policy schema` prints the JSON Schema for editors.
+"""
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of the policy file."""
     name = {"type": "string", "pattern": f"^{NAME.pattern}$"}
@@ -40,8 +93,12 @@ def schema() -> dict[str, Any]:
     }
 
 
-def table() -> str:
-    """Every field of a policy, as a table in Markdown."""
+def document() -> str:
+    """The page of the docs about policies."""
+    return _PAGE.format(table=_table())
+
+
+def _table() -> str:
     head = ("field", "values", "default", "meaning", "header", "a request may ask for")
     rows = [head, ("---",) * len(head), *(_row(field) for field in FIELDS.values())]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

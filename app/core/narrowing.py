@@ -5,7 +5,7 @@ more is refused (403). Neither is quietly put right, since the app would take it
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -98,12 +98,9 @@ def _too_much(field: Field, why: str) -> Denied:
 
 def _unknown(name: str) -> str:
     shown = name[:64].replace("`", "")
-    meant = name.replace("_", "-")
-    near = get_close_matches(meant, _names(), 1) if meant not in HEADERS else [meant]
+    stems = [one.removeprefix(PREFIX) for one in (*HEADERS, PREFIX + "tenant", PREFIX + "key")]
+    near = get_close_matches(name.replace("_", "-").removeprefix(PREFIX), stems, 1)
     if near:
-        return f"There is no header `{shown}`: did you mean `{near[0].title()}`?"
-    return f"There is no header `{shown}`. There are {', '.join(n.title() for n in _names())}."
-
-
-def _names() -> Iterable[str]:
-    return [*HEADERS, PREFIX + "tenant", PREFIX + "key"]
+        return f"There is no header `{shown}`: did you mean `{(PREFIX + near[0]).title()}`?"
+    names = ", ".join((PREFIX + stem).title() for stem in stems)
+    return f"There is no header `{shown}`. There are {names}."

@@ -50,10 +50,17 @@ class Explained(NamedTuple):
         shape = self.shape
         if shape is None:
             return {**said, "tools": [], "tokens": None, "manifest": ""}
+        catalog = shape.catalog
         said["tools"] = [
-            {"name": tool.name, "exposure": ruling.exposure, "rule": ruling.rule, "tokens": tokens}
-            for tool, ruling, tokens in zip(
-                shape.catalog.tools, shape.rulings, shape.catalog.tokens, strict=True
+            {
+                "name": tool.name,
+                "exposure": ruling.exposure,
+                "rule": ruling.rule,
+                "tokens": tokens,
+                "findings": list(findings),
+            }
+            for tool, ruling, tokens, findings in zip(
+                catalog.tools, shape.rulings, catalog.tokens, catalog.findings, strict=True
             )
         ]
         sent = self.plan.sent if isinstance(self.plan, Fold | Trim | Observe) else shape.offered

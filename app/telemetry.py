@@ -55,6 +55,8 @@ class Report:
     """The policy's name in the file."""
     ignored_headers: int = 0
     """Headers of ours from a peer that is not trusted."""
+    findings: int = 0
+    """Tools in whose text something is odd."""
     rounds: int = 0
     searches: int = 0
     discoveries: list[tuple[str, Via]] = field(default_factory=list)
@@ -69,6 +71,7 @@ class Report:
         if shape is None or shape.catalog.fault is not None:
             return
         count = shape.catalog.count
+        self.findings = sum(map(bool, shape.catalog.findings))
         match plan:
             case Relay():
                 self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
@@ -122,6 +125,7 @@ class Report:
             reason=self.reason,
             tools=self.tools,
             tokens=self.tokens,
+            findings=self.findings,
             rounds=self.rounds,
             searches=self.searches,
             status=self.status,

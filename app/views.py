@@ -49,6 +49,9 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
     console.print(table)
     offered, sent = plan["tokens"]["offered"], plan["tokens"]["sent"]
     share = 1 - sent / offered if offered else 0
+    for tool in plan["tools"]:
+        if tool["findings"]:
+            console.print(escape(f"odd text in {tool['name']}: {', '.join(tool['findings'])}"))
     console.print(f"tool tokens: {offered:,} offered, {sent:,} sent ({share:.0%} saved)")
     if "declared" in plan:
         _print_fold(console, plan)

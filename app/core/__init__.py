@@ -8,6 +8,7 @@ Each file imports only from files that stand before it in this list (a test hold
     chunks        replies as chunks: one shape for streamed and buffered
     calls         tool calls, put together from the fragments of a stream
     tools         one entry of `tools`
+    findings      what is odd in the text of a tool
     schema        are a call's arguments valid?
     ranking       which tools fit a query
     catalog       all tools of a request: names, families, index

@@ -13,6 +13,7 @@ from app.core import tools
 from app.core.body import Malformed
 from app.core.codec import decode
 from app.core.errors import BadRequest
+from app.core.findings import Finding, findings
 from app.core.ranking.lexical import Index, key
 from app.core.tools import Tool
 
@@ -49,6 +50,8 @@ class Catalog:
     families: tuple[Family | None, ...] = ()
     tokens: tuple[int, ...] = ()
     """Of each declaration."""
+    findings: tuple[tuple[Finding, ...], ...] = ()
+    """What is odd in each description."""
     fault: BadRequest | None = None
     """Why no upstream would take these tools; then nothing else is filled in."""
     count: int = 0
@@ -97,6 +100,7 @@ def compile_catalog(raw: bytes, count: Count) -> Catalog:
         tools=found,
         families=families,
         tokens=tuple(count(tool.raw.decode()) for tool in found),
+        findings=tuple(findings(tool.description) for tool in found),
         count=len(found),
         index=Index(found),
         by_name=by_name,

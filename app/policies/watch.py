@@ -31,10 +31,13 @@ class _Stamp(NamedTuple):
 class PolicyFile:
     """A file and what was last made of it."""
 
-    def __init__(self, path: str, read: Read, apply: Callable[[Policies], None]) -> None:
+    def __init__(
+        self, path: str, read: Read, apply: Callable[[Policies], None], every: float = _EVERY
+    ) -> None:
         self._path = Path(path)
         self._read = read
         self._apply = apply
+        self._every = every
         self._stamp: _Stamp | None = None
         self._asked = asyncio.Event()
 
@@ -70,7 +73,7 @@ class PolicyFile:
         """Look now and then, for ever."""
         while True:
             try:
-                await asyncio.wait_for(self._asked.wait(), _EVERY)
+                await asyncio.wait_for(self._asked.wait(), self._every)
             except TimeoutError:
                 self.look()
             else:

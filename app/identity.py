@@ -18,6 +18,7 @@ _KEY = b"x-toolfold-key"
 _TENANT = PREFIX + "tenant"
 _KEYS = frozenset({b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key"})
 """Where SDKs put a key; ours comes before them, so that theirs can be the provider's."""
+_MAY_BE_OURS = (b"x-t", b"x_t")
 _NARROWED = 1_024
 """Combinations of headers that are kept narrowed: an app always sends the same few."""
 _PEERS = 4_096
@@ -51,7 +52,7 @@ class Identity:
         for name, value in scope["headers"]:
             if name in _KEYS:
                 given.append((name, value))
-            elif name[:1] == b"x" and name.replace(b"_", b"-").startswith(OURS):
+            elif name.startswith(_MAY_BE_OURS) and name.replace(b"_", b"-").startswith(OURS):
                 ours.append((name, value))
             elif name == b"connection":
                 _check_connection(value)
@@ -131,6 +132,7 @@ def _bare(name: bytes, value: bytes) -> bytes:
     return key.strip() if scheme.lower() == b"bearer" else b""
 
 
+@lru_cache(64)
 def _check_connection(value: bytes) -> None:
     """A client must not have another hop's headers dropped: what it would hide in this way is
     who it is. CVE-2025-48865."""

@@ -42,7 +42,7 @@ IDS = [f"{letter}{letter.upper()}9" for letter in "bcdfghjkmnpqrstvwxz"]
 """No name is a part of another, and none is a word that we use."""
 PREFIXES = ["ops__", "ops__", "ops__", "ask_", "mcp__hub__", "", "hub.", "one_", "tool_search_"]
 NAMES = st.lists(st.sampled_from(IDS), min_size=1, max_size=12, unique=True).flatmap(
-    lambda ids: st.tuples(*(st.sampled_from(PREFIXES).map(lambda p, i=i: p + i) for i in ids))
+    lambda ids: st.tuples(*(st.sampled_from([p + one for p in PREFIXES]) for one in ids))
 )
 PATTERNS = st.lists(
     st.sampled_from(
@@ -131,7 +131,8 @@ def test_no_byte_names_a_hidden_tool(
     if not hidden:
         return
     visible = [name for name in names if name not in hidden]
-    asked = allowed(*names) if choice == "allowed" else choice
+    asked: Any = allowed(*names) if choice == "allowed" else choice
+    members: dict[str, Any] = {} if asked is None else {"tool_choice": asked}
     script = [*(step(kind, at, visible) for at, kind in enumerate(steps)), reply("Done.")]
     played = play(
         *script,
@@ -140,7 +141,7 @@ def test_no_byte_names_a_hidden_tool(
         policy=policy,
         records={},
         messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}],
-        **({} if asked is None else {"tool_choice": asked}),
+        **members,
     )
     for name in hidden:
         assert name not in sent(played)
@@ -151,8 +152,10 @@ def test_no_byte_names_a_hidden_tool(
 
 SPELLINGS = [SECRET, "vault__Open-Door", "VAULT__OPEN_DOOR", "open_door", "vault.open_door"]
 SPELLINGS += ["functions.vault__open_door", "tools/open_door", "vaultOpenDoor"]
-WAYS = [("promote", "on", call), ("wrap", "on", call), ("promote", "off", call)]
-WAYS += [("wrap", "on", wrapped)]
+WAYS: list[tuple[str, str, Callable[..., Json]]] = [
+    *(("promote", "on", call), ("wrap", "on", call), ("promote", "off", call)),
+    ("wrap", "on", wrapped),
+]
 
 
 @pytest.mark.parametrize("name", SPELLINGS)

@@ -196,7 +196,8 @@ CHOSEN = [
 @pytest.mark.parametrize(("name", "value"), CHOSEN, ids=[name for name, _ in CHOSEN])
 async def test_C13_no_header_and_no_member_chooses_the_upstream(name: str, value: str) -> None:
     async with start_proxy(Raw(b"{}", 200, JSON)) as evil, start_proxy(reply("ok")) as proxy:
-        members = dict.fromkeys(("api_base", "base_url", "custom_host"), evil.upstream.url)
+        elsewhere = evil.upstream.url
+        members: Any = {"api_base": elsewhere, "base_url": elsewhere, "custom_host": elsewhere}
         response = await proxy.client.post(
             proxy.url + "/chat/completions",
             content=body(**members),

@@ -54,7 +54,11 @@ def test_the_bridge_stands_behind_the_direct_tools_which_are_sorted_by_name() ->
 
 
 def test_the_bridge_is_there_only_if_something_is_deferred_after_the_allow_list() -> None:
-    closed = {"default_exposure": "hidden", "direct": ("think",), "admit_bridge": True}
+    closed: dict[str, Any] = {
+        "default_exposure": "hidden",
+        "direct": ("think",),
+        "admit_bridge": True,
+    }
     assert played(**closed).tools(0) == ["think"]
     assert played(**closed, deferred=("crm__*",)).tools(0) == ["think", "tool_search"]
 
@@ -73,14 +77,16 @@ def test_a_host_that_registers_its_own_tool_search_keeps_it() -> None:
 
 
 def test_a_strict_policy_rejects_the_bridge_by_default_and_admits_it_by_a_switch() -> None:
-    closed = {"default_exposure": "hidden", "deferred": ("crm__*",)}
+    closed: dict[str, Any] = {"default_exposure": "hidden", "deferred": ("crm__*",)}
     assert "tool_search" not in played(**closed).tools(0)
     assert played(**closed, admit_bridge=True).tools(0) == ["tool_search"]
 
 
 def test_with_discovery_off_a_call_by_name_still_runs() -> None:
     """Where nothing may be searched for, what would be deferred is declared."""
-    made = played(reply(call("c1", "get_weather", {"city": "O"})), hidden=("tool_search", "vault__*"))
+    made = played(
+        reply(call("c1", "get_weather", {"city": "O"})), hidden=("tool_search", "vault__*")
+    )
     assert "get_weather" in made.tools(0)
     assert [name for _, name, _ in made.calls] == ["get_weather"]
 

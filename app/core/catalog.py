@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 
@@ -59,6 +60,11 @@ class Catalog:
     index: Index = field(default_factory=lambda: Index(()))
     by_name: dict[str, int] = field(default_factory=dict)
     _meanings: dict[str, list[int]] = field(default_factory=dict)
+
+    @cached_property
+    def is_ambiguous(self) -> bool:
+        """Whether a tool's name is read differently by different parsers."""
+        return any(tool.is_ambiguous for tool in self.tools)
 
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's

@@ -12,7 +12,7 @@ from app.core.conversation import Conversation, extended, instructed, last_reque
 from app.core.exchange import Exchange
 from app.core.exposure import WRAPPER_NAME
 from app.core.gain import gain
-from app.core.guard import guard, refusal
+from app.core.guard import check_members, guard, refusal
 from app.core.memory import Record
 from app.core.policy import MOST_HITS, Policy
 from app.core.restore import restore
@@ -162,8 +162,10 @@ def open_request(raw: bytes, policy: Policy, known: Iterable[bytes] = ()) -> Bod
     if policy.mode == "off" and not policy.may_hide:
         return Relay("mode-off")
     body = Body(raw, "tools", known)
-    if "functions" in body and policy.may_hide and not is_empty(body.get("functions")):
-        raise refusal("legacy-functions")
+    if policy.may_hide:
+        check_members(body)
+        if "functions" in body and not is_empty(body.get("functions")):
+            raise refusal("legacy-functions")
     if is_empty(body.get("tools")):
         return Relay("no-tools")
     if "functions" in body:
@@ -191,7 +193,7 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
         return Relay("tools-malformed")
     if "messages" not in body:
         return relayed("messages-malformed", policy)
-    if shape.hides:
+    if policy.may_hide:
         guard(body, shape)
     if body.value("n") not in (None, 1):
         trims = too_many and folds

@@ -10,7 +10,7 @@ from app.core.errors import BadRequest, Broken
 from app.core.guard import refusal
 from app.core.plan import Fold, Relay, open_request, relayed
 from app.core.policy import Policy
-from tests.builders import CATALOG, WEATHER, body, dumps
+from tests.builders import CATALOG, FILLER, WEATHER, body, dumps
 from tests.core.test_plan import allowed, named, sent
 from tests.player import planned
 
@@ -39,6 +39,47 @@ def test_what_would_carry_a_hidden_tool_along_is_refused(
         planned(raw, policy)
     assert caught.value.param == param
     assert "stripe" not in caught.value.message
+
+
+TWICE = b'{"type":"function","function":{"name":"stripe__refund_payment","name":"get_weather"}}'
+SPELLED: dict[str, bytes] = {
+    "tools in capitals": dumps({"messages": [], "Tools": CATALOG}),
+    "tools beside tools": body([WEATHER], TOOLS=CATALOG),
+    "a letter that folds to another": body([WEATHER], **{"tool\u017f": CATALOG}),
+    "functions": body([WEATHER], Functions=[]),
+    "the choice": body(Tool_Choice=named(SECRET)),
+    "a function in a tool": body([*FILLER, {**WEATHER, "Function": {"name": SECRET}}]),
+    "a name in a function": body(
+        [*CATALOG, {"type": "function", "function": {"name": "x", "Name": SECRET}}]
+    ),
+    "a name that alone is hidden": body(
+        [{"type": "function", "function": {"name": "x", "Name": SECRET}}]
+    ),
+    "a name twice": body(CATALOG)
+    .replace(b'"tools": [', b'"tools": [' + TWICE + b", ")
+    .replace(dumps(WEATHER) + b", ", b""),
+}
+
+
+@pytest.mark.parametrize("raw", SPELLED.values(), ids=SPELLED)
+def test_what_parsers_read_in_two_ways_is_refused(raw: bytes) -> None:
+    def plan() -> object:
+        opened = open_request(raw, HIDING)
+        return opened if isinstance(opened, Relay) else planned(raw, HIDING)
+
+    with pytest.raises(BadRequest) as caught:
+        plan()
+    assert caught.value.code == "other_spelling"
+
+
+NAMING = [SECRET, {"function": {"name": SECRET}}, {"type": "tool", "x": [{"y": SECRET}]}]
+
+
+@pytest.mark.parametrize("choice", NAMING, ids=repr)
+def test_no_spelling_of_a_choice_names_a_hidden_tool(choice: object) -> None:
+    with pytest.raises(BadRequest) as caught:
+        planned(body(tool_choice=choice), HIDING)
+    assert caught.value.param == "tool_choice"
 
 
 def test_several_choices_of_tools_none_of_which_is_hidden_are_relayed() -> None:

@@ -1,27 +1,18 @@
 """Hidden is hidden: no byte that Toolfold sends either way names a tool that the policy
 hides, but for what the client's own messages and the model's own words say."""
 
-import gzip
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from app.core.catalog import compile_catalog
 from app.core.codec import Json
 from app.core.errors import BadRequest, Refused
-from app.core.exposure import rule
-from app.core.policy import Policy
 from app.core.wording import UNKNOWN
-from tests.builders import CATALOG, body, call, dumps, reply, search, tool
-from tests.conftest import start_proxy
-from tests.core.test_plan import allowed, named
-from tests.player import Played, Records, buffered, in_pieces, play
+from tests.builders import CATALOG, call, dumps, reply, search, tool
+from tests.player import Played, Records, play
 from tests.scripts import wrapped
-from tests.upstream import Raw
 
 SECRET = "vault__open_door"
 TOOLS = [*CATALOG, tool("think"), tool(SECRET, "Open the door of the vault.", door="string")]
@@ -34,118 +25,6 @@ def told(played: Played) -> str:
 
 def sent(played: Played) -> str:
     return b"".join(played.bodies).decode()
-
-
-# -- any catalog, any policy, any words of a model ----------------------------------------
-
-IDS = [f"{letter}{letter.upper()}9" for letter in "bcdfghjkmnpqrstvwxz"]
-"""No name is a part of another, and none is a word that we use."""
-PREFIXES = ["ops__", "ops__", "ops__", "ask_", "mcp__hub__", "", "hub.", "one_", "tool_search_"]
-NAMES = st.lists(st.sampled_from(IDS), min_size=1, max_size=12, unique=True).flatmap(
-    lambda ids: st.tuples(*(st.sampled_from([p + one for p in PREFIXES]) for one in ids))
-)
-PATTERNS = st.lists(
-    st.sampled_from(
-        [
-            "ops__*",
-            "family:ops",
-            "family:hub",
-            "*B9",
-            "*c*",
-            "ask_*",
-            "*",
-            "hub.*",
-            "tool_*",
-            "one_*",
-        ]
-    ),
-    max_size=3,
-).map(tuple)
-EXPOSURES = st.sampled_from(["deferred", "direct", "hidden"])
-POLICIES = st.fixed_dictionaries(
-    {
-        "mode": st.sampled_from(["on", "auto", "off"]),
-        "strategy": st.sampled_from(["promote", "wrap"]),
-        "default_exposure": EXPOSURES,
-        "direct": PATTERNS,
-        "deferred": PATTERNS,
-        "hidden": PATTERNS,
-        "admit_bridge": st.booleans(),
-        "manifest_tokens": st.sampled_from([0, 60, 4_000]),
-        "manifest_place": st.sampled_from(["auto", "system"]),
-        "limit": st.sampled_from([1, 20]),
-    }
-)
-STEPS = st.lists(
-    st.sampled_from(["search", "words", "shown", "nonsense", "alias", "wrapped", "unread"]),
-    max_size=4,
-)
-
-
-def step(kind: str, at: int, visible: list[str]) -> Json:
-    """What a model that knows only what it has been shown may say."""
-    one = visible[at % len(visible)] if visible else "nothing"
-    match kind:
-        case "search":
-            return reply(search(f"s{at}", "does it", "ops hub one ask"))
-        case "shown":
-            return reply(call(f"c{at}", one, {}))
-        case "alias":
-            return reply(call(f"c{at}", f"functions.{one.upper()}", {"x": 1}))
-        case "wrapped":
-            return reply(wrapped(f"c{at}", one, {}))
-        case "unread":
-            return reply(call(f"c{at}", "tool_search", "{"))
-        case "nonsense":
-            return reply(call(f"c{at}", "ops__does_not_exist", {}))
-    return reply("Well.")
-
-
-@settings(max_examples=150)
-@given(
-    names=NAMES,
-    policy=POLICIES,
-    steps=STEPS,
-    streamed=st.booleans(),
-    choice=st.sampled_from(["auto", "required", "none", "allowed", None]),
-    marked=st.booleans(),
-)
-def test_no_byte_names_a_hidden_tool(
-    names: tuple[str, ...],
-    policy: dict[str, Any],
-    steps: list[str],
-    streamed: bool,
-    choice: str | None,
-    marked: bool,
-) -> None:
-    tools = [tool(name, "Does it.", key="string") for name in names]
-    if marked:
-        tools[-1]["defer_loading"] = True
-    catalog = compile_catalog(dumps(tools), len)
-    chosen = Policy(**policy)
-    hidden = [
-        one.name
-        for one, family in zip(catalog.tools, catalog.families, strict=True)
-        if rule(chosen, one, family.name if family else None).exposure == "hidden"
-    ]
-    if not hidden:
-        return
-    visible = [name for name in names if name not in hidden]
-    asked: Any = allowed(*names) if choice == "allowed" else choice
-    members: dict[str, Any] = {} if asked is None else {"tool_choice": asked}
-    script = [*(step(kind, at, visible) for at, kind in enumerate(steps)), reply("Done.")]
-    played = play(
-        *script,
-        framing=in_pieces(2) if streamed else buffered,
-        tools=tools,
-        policy=policy,
-        records={},
-        messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}],
-        **members,
-    )
-    for name in hidden:
-        assert name not in sent(played)
-        assert name not in told(played)
 
 
 # -- attacks ---------------------------------------------------------------------------------
@@ -317,105 +196,6 @@ def test_a_policy_that_hides_the_bridge_declares_none() -> None:
     )
     assert not [name for name in played.tools(0) if "tool_search" in name]
     assert "crm__read_deal" in played.tools(0)
-
-
-# -- the edge ----------------------------------------------------------------------------------
-
-LEGACY = [entry["function"] for entry in TOOLS]
-CLOSED: dict[str, tuple[bytes, int]] = {
-    "several choices": (body(TOOLS, n=2), 400),
-    "a named choice": (body(TOOLS, tool_choice=named(SECRET)), 400),
-    "legacy functions": (dumps({"messages": [], "functions": LEGACY}), 400),
-    "legacy functions beside tools": (body(CATALOG, functions=LEGACY), 400),
-    "no JSON": (body(TOOLS)[:-1], 400),
-    "NaN": (body(TOOLS)[:-1] + b',"x":NaN}', 400),
-    "a list": (b"[" + body(TOOLS) + b"]", 400),
-    "UTF-16": (body(TOOLS).decode().encode("utf-16"), 400),
-    "a byte order mark": (b"\xef\xbb\xbf" + body(TOOLS), 400),
-    "tools twice": (body([])[:-1] + b',"tools":' + dumps(TOOLS) + b"}", 400),
-    "tools in an object": (dumps({"messages": [], "tools": {"a": TOOLS}}), 400),
-    "a tool twice": (body([*TOOLS, TOOLS[-1]]), 400),
-    "a tool that is none": (body([*TOOLS, 7]), 400),  # type: ignore[list-item]
-    "no messages": (dumps({"tools": TOOLS}), 400),
-    "messages that are none": (dumps({"tools": TOOLS, "messages": 7}), 400),
-}
-
-
-@pytest.mark.parametrize("mode", ["auto", "on", "off", "observe"])
-@pytest.mark.parametrize(("raw", "status"), CLOSED.values(), ids=CLOSED)
-async def test_what_would_be_relayed_is_refused(raw: bytes, status: int, mode: str) -> None:
-    async with start_proxy(reply("ok"), mode=mode, hidden="vault__*") as proxy:
-        response = await proxy.post(raw)
-
-    assert response.status_code == status
-    assert SECRET not in response.text
-    assert proxy.upstream.received == []
-
-
-@pytest.mark.parametrize("mode", ["auto", "on", "off", "observe"])
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "buffered"])
-async def test_it_is_hidden_in_every_mode(mode: str, stream: bool) -> None:
-    async with start_proxy(
-        reply(call("c1", SECRET, {"door": "1"})), reply("Done."), mode=mode, hidden="vault__*"
-    ) as proxy:
-        response = await proxy.post(body(TOOLS, stream=stream))
-
-    assert response.headers["x-toolfold-decision"] == "folded"
-    assert SECRET not in response.text
-    assert SECRET.encode() not in proxy.upstream.received[0].body
-
-
-SHOWING = [("Mode", "off"), ("Mode", "observe"), ("Direct", "*"), ("Deferred", "vault__*")]
-
-
-@pytest.mark.parametrize(("name", "value"), SHOWING)
-async def test_no_header_shows_it(name: str, value: str) -> None:
-    async with start_proxy(reply("ok"), hidden="vault__*") as proxy:
-        response = await proxy.post(body(TOOLS), **{f"X-Toolfold-{name}": value})
-
-    assert response.status_code == 200
-    assert SECRET.encode() not in proxy.upstream.received[0].body
-
-
-async def test_a_compressed_body_is_refused() -> None:
-    async with start_proxy(reply("ok"), hidden="vault__*") as proxy:
-        response = await proxy.post(gzip.compress(body(TOOLS)), **{"content-encoding": "gzip"})
-
-    assert response.status_code == 400
-    assert proxy.upstream.received == []
-
-
-WAYS_ROUND = ["/responses", "/messages", "/chat/completions/", "//responses", "/batches"]
-WAYS_ROUND += ["/chat/completions%2F", "/CHAT/COMPLETIONS", "/assistants", "/threads/t/runs"]
-WAYS_ROUND += ["/embeddings%2F", "/responses?x=/embeddings"]
-
-
-@pytest.mark.parametrize("path", WAYS_ROUND)
-@pytest.mark.parametrize("method", ["POST", "PUT", "QUERY"])
-async def test_there_is_no_way_round(path: str, method: str) -> None:
-    async with start_proxy(reply("ok"), hidden="vault__*") as proxy:
-        response = await proxy.client.request(method, proxy.url + path, content=body(TOOLS))
-
-    assert response.status_code == 403
-    assert SECRET not in response.text
-    assert proxy.upstream.received == []
-
-
-@pytest.mark.parametrize("path", ["/embeddings", "/files", "/audio/speech", "/models"])
-async def test_endpoints_without_tools_go_on(path: str) -> None:
-    async with start_proxy(Raw(b"{}", 200, "application/json"), hidden="vault__*") as proxy:
-        assert (await proxy.client.post(proxy.url + path, content=b"x")).status_code == 200
-
-
-async def test_metrics_and_logs_do_not_name_it(capsys: pytest.CaptureFixture[str]) -> None:
-    async with start_proxy(
-        reply(call("c1", SECRET, {})), reply("Done."), hidden="vault__*"
-    ) as proxy:
-        response = await proxy.post(body(TOOLS))
-
-    assert SECRET not in repr(response.headers)
-    captured = capsys.readouterr()
-    assert SECRET not in captured.out + captured.err
 
 
 def test_a_tool_twice_is_said_without_its_name() -> None:

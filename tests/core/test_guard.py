@@ -45,7 +45,7 @@ TWICE = b'{"type":"function","function":{"name":"stripe__refund_payment","name":
 SPELLED: dict[str, bytes] = {
     "tools in capitals": dumps({"messages": [], "Tools": CATALOG}),
     "tools beside tools": body([WEATHER], TOOLS=CATALOG),
-    "a letter that folds to another": body([WEATHER], **{"tool\u017f": CATALOG}),
+    "a letter that folds to another": dumps({"messages": [], "tool\u017f": CATALOG}),
     "functions": body([WEATHER], Functions=[]),
     "the choice": body(Tool_Choice=named(SECRET)),
     "a function in a tool": body([*FILLER, {**WEATHER, "Function": {"name": SECRET}}]),

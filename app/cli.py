@@ -1,4 +1,4 @@
-"""The command line: `serve`, `explain`, `search` and `demo`.
+"""The command line: `serve`, `explain`, `search`, `policy` and `demo`.
 
 Exit codes: 0 it worked, 2 what was asked for is wrong (settings, file, request).
 """
@@ -15,16 +15,19 @@ from pydantic import SecretStr, ValidationError
 from rich.console import Console
 
 from app import __version__, views
-from app.core.errors import BadRequest
+from app.core.errors import BadRequest, Denied
 from app.core.hits import Ranked
-from app.core.policy import Policy
+from app.core.policy import FIELDS
 from app.explain import Unreadable, explain, read_request, searched
+from app.policies.document import Invalid
+from app.policy_commands import policy_app
 from app.settings import Settings
+from app.tenants import Unsafe, resolve
 from app.tokens import load_counter
 
 _FLAGS = {"upstream_base_url": "--upstream"}
 """Flags that are shorter than the setting's name."""
-_POLICY = tuple(Policy.__dataclass_fields__)
+_POLICY = tuple(FIELDS)
 _RANKERS = ("ranker_url", "ranker_model", "ranker_timeout")
 
 app = typer.Typer(
@@ -32,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Fold large `tools` arrays of OpenAI-compatible requests into one search tool.",
 )
+app.add_typer(policy_app, name="policy")
 Request = Annotated[
     str, typer.Argument(help="A file with the body of a chat-completions request; - is stdin.")
 ]
@@ -78,7 +82,8 @@ def _parameter(setting: str) -> inspect.Parameter:
     )
     is_list = isinstance(field.default, tuple)
     words = get_args(field.annotation)
-    kind: Any = str if is_list or len(words) == 1 else field.annotation
+    is_text = is_list or len(words) == 1 or field.annotation is SecretStr
+    kind: Any = str if is_text else field.annotation
     return inspect.Parameter(
         setting,
         inspect.Parameter.KEYWORD_ONLY,
@@ -112,24 +117,41 @@ def serve(**flags: Any) -> None:
             runner.run(run(settings))
     except OSError as error:
         _fail(f"cannot listen: {error}")
+    except Unsafe as unsafe:
+        _fail(str(unsafe))
+    except Invalid as invalid:
+        _fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
 
 
 @app.command(name="explain")
-@_with_flags(_POLICY)
-def explain_command(request: Request, as_json: AsJson = False, **flags: Any) -> None:
-    """Show what would be done with a request, and why.
+@_with_flags(("policy_file", *_POLICY))
+def explain_command(
+    request: Request,
+    as_json: AsJson = False,
+    tenant: Annotated[str, typer.Option(help="A tenant of the policy file.")] = "",
+    header: Annotated[
+        list[str] | None, typer.Option(help="A header of the request, as `X-Toolfold-Limit: 3`.")
+    ] = None,
+    **flags: Any,
+) -> None:
+    """Show what would be done with a request, and why, and where the policy comes from.
 
     Example: `toolfold explain request.json --mode on`
     """
+    settings = _settings(flags)
     try:
+        resolved = resolve(settings, tenant, header or [])
         raw = read_request(request, sys.stdin.buffer)
-        explained = explain(raw, _settings(flags).policy(), load_counter())
-    except (Unreadable, BadRequest) as fault:
-        _fail(fault.message if isinstance(fault, BadRequest) else str(fault))
+        explained = explain(raw, resolved.policy, load_counter())
+    except (Unreadable, BadRequest, Denied) as fault:
+        _fail(str(fault) if isinstance(fault, Unreadable) else fault.message)
+    except Invalid as invalid:
+        _fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
+    said = explained.as_json() | {"policy": resolved.as_json()}
     if as_json:
-        views.print_json(explained.as_json())
+        views.print_json(said)
     else:
-        views.print_plan(_console(), explained.as_json())
+        views.print_plan(_console(), said)
 
 
 @app.command()

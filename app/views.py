@@ -39,6 +39,10 @@ def print_rankings(console: Console, found: Found) -> None:
 def print_plan(console: Console, plan: dict[str, Any]) -> None:
     """The decision, the tools with their rules, the tokens and the manifest."""
     console.print(f"[bold]{plan['decision']}[/]: {plan['reason']}")
+    for name, field in plan["policy"].items():
+        if field["from"] != "default":
+            value = json.dumps(field["value"], ensure_ascii=False)
+            console.print(escape(f"policy: {name} = {value} ({field['from']})"))
     if plan["tokens"] is None:
         return
     table = Table("tool", "exposure", "rule", "tokens")
@@ -49,6 +53,9 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
     console.print(table)
     offered, sent = plan["tokens"]["offered"], plan["tokens"]["sent"]
     share = 1 - sent / offered if offered else 0
+    for tool in plan["tools"]:
+        if tool["findings"]:
+            console.print(escape(f"odd text in {tool['name']}: {', '.join(tool['findings'])}"))
     console.print(f"tool tokens: {offered:,} offered, {sent:,} sent ({share:.0%} saved)")
     if "declared" in plan:
         _print_fold(console, plan)

@@ -1,9 +1,11 @@
 """What the documentation takes from the code, so that it cannot say anything else."""
 
+import json
 from pathlib import Path
 
 from pydantic import SecretStr
 
+from app.policies.reference import document, schema
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +26,12 @@ _EXAMPLE = """\
 
 def generated() -> dict[str, str]:
     """Path and text of every file."""
-    return {"docs/settings.md": _settings(), ".env.example": _example()}
+    return {
+        ".env.example": _example(),
+        "app/policies/policy.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "docs/policy.md": document(),
+        "docs/settings.md": _settings(),
+    }
 
 
 def _settings() -> str:

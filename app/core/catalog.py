@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -14,6 +14,7 @@ from app.core import tools
 from app.core.body import Malformed
 from app.core.codec import decode
 from app.core.errors import BadRequest
+from app.core.findings import Finding, findings
 from app.core.ranking import Ranker
 from app.core.ranking.families import prefix
 from app.core.ranking.lexical import Index, key
@@ -51,6 +52,8 @@ class Catalog:
     families: tuple[Family | None, ...] = ()
     tokens: tuple[int, ...] = ()
     """Of each declaration."""
+    findings: tuple[tuple[Finding, ...], ...] = ()
+    """What is odd in each description."""
     fault: BadRequest | None = None
     """Why no upstream would take these tools; then nothing else is filled in."""
     count: int = 0
@@ -66,18 +69,24 @@ class Catalog:
 
         return Bm25(self.tools)
 
+    @cached_property
+    def is_ambiguous(self) -> bool:
+        """Whether a tool's name is read differently by different parsers."""
+        return any(tool.is_ambiguous for tool in self.tools)
+
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's
         prefix left out, or a prefix invented."""
+        return next((found[0] for found in self._meant(name, admits) if len(found) == 1), None)
+
+    def may_mean(self, name: str, admits: Admits) -> bool:
+        """Whether a wrong name can mean one of the admitted tools, be it one of several."""
+        return any(self._meant(name, admits))
+
+    def _meant(self, name: str, admits: Admits) -> Iterator[list[Tool]]:
         for attempt in (name, _INVENTED_PREFIX.split(name)[-1]):
-            found = [
-                tool
-                for position in self._meanings.get(key(attempt), ())
-                if admits((tool := self.tools[position]).name)
-            ]
-            if len(found) == 1:
-                return found[0]
-        return None
+            found = (self.tools[position] for position in self._meanings.get(key(attempt), ()))
+            yield [tool for tool in found if admits(tool.name)]
 
     def close(self, name: str, admits: Admits, most: int = 3) -> list[str]:
         """The admitted names most like this one."""
@@ -105,6 +114,7 @@ def compile_catalog(raw: bytes, count: Count) -> Catalog:
         tools=found,
         families=families,
         tokens=tuple(count(tool.raw.decode()) for tool in found),
+        findings=tuple(findings(tool.description) for tool in found),
         count=len(found),
         index=Index(found),
         by_name=by_name,
@@ -123,7 +133,7 @@ def _unique(found: Iterable[Tool]) -> dict[str, int]:
         if tool.name and by_name.setdefault(tool.name, position) != position:
             where = f"tools[{position}].{tool.type}.name"
             raise BadRequest(
-                f"Tool names must be unique: `{where}` declares `{tool.name[:64]}` again. "
+                f"Tool names must be unique: `{where}` is the name of an earlier tool. "
                 "Rename one of the two or leave it out.",
                 where,
             )

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, rule
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
-from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
+from app.core.policy import MOST_HITS, Exposure, Policy
 from app.core.tools import Tool
-from app.core.wrap import WRAPPER_NAME
 
-BRIDGE_NAME = "tool_search"
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
 _MOST_FAMILIES = 40
@@ -48,7 +47,7 @@ class Shape:
     wrapper: bytes
     """The wrapper's declaration; both are empty with strategy `promote`."""
     hides: bool
-    """The policy hides a tool that has a name."""
+    """The policy hides a tool."""
     offered: int
     """Tokens of the client's tools."""
     deferrable: int
@@ -99,7 +98,7 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         bridge=bridge,
         wrapper_name=wrapper_name,
         wrapper=wrapper,
-        hides="hidden" in names.values(),
+        hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
         offered=sum(catalog.tokens),
         deferrable=weights["deferred"],
         sent=weights["direct"] + count(bridge.decode()) + count(wrapper.decode()),
@@ -148,7 +147,7 @@ def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:
 
 def _rule(policy: Policy, catalog: Catalog, position: int, count: Count) -> Ruling:
     tool, family = catalog.tools[position], catalog.families[position]
-    ruling = policy.rule(tool, family.name if family else None)
+    ruling = rule(policy, tool, family.name if family else None)
     if ruling == ("deferred", "default") and count(signature(tool)) >= catalog.tokens[position]:
         return Ruling("direct", "its line in the manifest would cost as much as its schema")
     return ruling

@@ -45,7 +45,7 @@ def test_serve_has_a_flag_for_every_setting_but_secrets() -> None:
     for name, field in Settings.model_fields.items():
         is_secret = field.annotation is SecretStr
         assert (f"{flag(name)} " in shown) is not is_secret
-        assert (f"TOOLFOLD_{name.upper()}" in shown) is not is_secret
+        assert (f"[TOOLFOLD_{name.upper()}]" in shown) is not is_secret
 
 
 def test_explain_as_json(request_file: str) -> None:

@@ -70,7 +70,7 @@ def _parameter(setting: str) -> inspect.Parameter:
     )
     is_list = isinstance(field.default, tuple)
     words = get_args(field.annotation)
-    kind: Any = str if is_list or len(words) == 1 else field.annotation
+    kind: Any = str if is_list or len(words) == 1 or int in words else field.annotation
     return inspect.Parameter(
         setting,
         inspect.Parameter.KEYWORD_ONLY,

@@ -7,6 +7,8 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.policy import MOST_HITS, Mode, Place, Policy, Strategy
+from app.core.schema.budget import SchemaBudget, read_schema_budget
+from app.core.schema.profiles import Profile
 
 Patterns = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -54,6 +56,12 @@ class Settings(BaseSettings):
     result_tokens: int = Field(
         default=4_000, ge=1, description="Token budget of one search's result."
     )
+    schema_budget: SchemaBudget = Field(
+        default="off", description="Bytes of one tool's schema: off, third_party or a number."
+    )
+    schema_profile: Profile = Field(
+        default="none", description="What the upstream takes of JSON Schema."
+    )
     store: Literal["memory", "redis", "none"] = Field(
         default="memory", description="Where turns are remembered."
     )
@@ -91,6 +99,11 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("schema_budget", mode="before")
+    @classmethod
+    def _budget(cls, value: object) -> SchemaBudget:
+        return read_schema_budget(str(value))
 
     @field_validator("upstream_base_url")
     @classmethod

@@ -8,7 +8,7 @@ Each file imports only from files that stand before it in this list (a test hold
     chunks        replies as chunks: one shape for streamed and buffered
     calls         tool calls, put together from the fragments of a stream
     tools         one entry of `tools`
-    schema        are a call's arguments valid?
+    schema        do a call's arguments fit it, and does it fit a budget?
     ranking       which tools fit a query
     catalog       all tools of a request: names, families, index
     policy        everything that can be set, and who is direct, deferred or hidden

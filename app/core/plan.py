@@ -29,8 +29,9 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """Several replies were asked for, which one loop cannot serve, with more tools than an
-    upstream takes: the best of them are declared, and the reply is relayed."""
+    """Other tools than the client's are declared, and the reply is relayed. Several replies
+    were asked for, which one loop cannot serve, with more tools than an upstream takes: the
+    best of them are declared. Or folding does not pay, but a schema is over its budget."""
 
     body: bytes
     declared: int
@@ -163,9 +164,13 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
         return Relay("tools-malformed")
     if "messages" not in body:
         return Relay("messages-malformed")
-    if body.value("n") not in (None, 1):
-        return _trim(body, policy, shape) if too_many else Relay("several-choices")
-    return _decision(policy, shape)
+    several = body.value("n") not in (None, 1)
+    if several and too_many:
+        return _trim(body, policy, shape)
+    decision = Relay("several-choices") if several else _decision(policy, shape)
+    if isinstance(decision, Relay) and shape.is_budgeted:
+        return _declaring(body, shape, range(catalog.count), "schema-budget")
+    return decision
 
 
 def _decision(policy: Policy, shape: Shape) -> str | Relay:
@@ -259,10 +264,14 @@ def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:
     direct = [at for at in order if shape.rulings[at].exposure == "direct"]
     deferred = [at for at in order if shape.rulings[at].exposure == "deferred"]
     kept = sorted((direct + deferred)[: policy.max_tools])
-    tools = b"[" + b",".join(catalog.tools[at].raw for at in kept) + b"]"
+    return _declaring(body, shape, kept, "several-choices")
+
+
+def _declaring(body: Body, shape: Shape, positions: Sequence[int], reason: str) -> Trim:
+    tools = b"[" + b",".join(shape.tools[at].raw for at in positions) + b"]"
     return Trim(
         body=body.splice({"tools": tools}),
-        declared=len(kept),
-        sent=sum(catalog.tokens[at] for at in kept),
-        reason="several-choices",
+        declared=len(positions),
+        sent=sum(shape.weights[at] for at in positions),
+        reason=reason,
     )

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from app.core.schema.budget import SchemaBudget
+from app.core.schema.profiles import Profile
 from app.core.tools import Tool
 
 Mode = Literal["auto", "on", "off"]
@@ -66,6 +68,10 @@ class Policy:
     system message, where it has one."""
     result_tokens: int = 4_000
     """What one search may add to the conversation, declarations included."""
+    schema_budget: SchemaBudget = "off"
+    """Bytes of a tool's schema; a description may have a fifth of them."""
+    schema_profile: Profile = "none"
+    """What the upstream takes of JSON Schema: it is shown no more."""
 
     def rule(self, tool: Tool, family: str | None) -> Ruling:
         """Who may see and call this tool; the first rule that matches decides."""

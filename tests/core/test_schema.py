@@ -1,7 +1,7 @@
 import pytest
 
 from app.core.codec import Json
-from app.core.schema import fault
+from app.core.schema.valid import fault
 
 CITY: Json = {
     "type": "object",

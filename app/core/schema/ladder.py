@@ -67,7 +67,7 @@ def bare(root: Json) -> Json:
     """The arguments' names, their types, and which are required: for a schema that is nested
     too deeply to be looked at."""
     properties = root.get("properties")
-    kept = {key: root[key] for key in ("type", "properties", "required") if key in root}
+    kept = {k: v for k, v in root.items() if k in ("type", "properties", "required")}
     if isinstance(properties, dict):
         kept["properties"] = {name: _typed(inner) for name, inner in properties.items()}
     return kept
@@ -97,9 +97,9 @@ def _uncombined(schema: Json) -> Json:
 def _types(schema: Json) -> list[str]:
     """The types that the first combination whose branches all say one leaves open."""
     for key in _COMBINATIONS:
-        branches = schema.get(key)
-        kinds = [b.get("type") if isinstance(b, dict) else None for b in _list(branches)]
-        if kinds and all(isinstance(kind, str) for kind in kinds):
+        branches = _list(schema.get(key))
+        kinds = [kind for b in branches if isinstance(b, dict) and (kind := _type(b))]
+        if kinds and len(kinds) == len(branches):
             return list(dict.fromkeys(kinds[:1] if key == "allOf" else kinds))
     return []
 
@@ -119,5 +119,10 @@ def _list(value: object) -> list[object]:
 
 
 def _typed(schema: object) -> Json:
-    kind = schema.get("type") if isinstance(schema, dict) else None
-    return {"type": kind} if isinstance(kind, str) else {}
+    kind = _type(schema) if isinstance(schema, dict) else None
+    return {"type": kind} if kind else {}
+
+
+def _type(schema: Json) -> str | None:
+    kind = schema.get("type")
+    return kind if isinstance(kind, str) else None

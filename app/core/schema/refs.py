@@ -49,7 +49,7 @@ def resolved(root: Json, most_bytes: int) -> Json:
     if _has_scopes(root):
         return root
     try:
-        new = _Resolver(root, most_bytes).inlined(root, frozenset("#"), 0)
+        new = _Resolver(root, most_bytes).inlined(root, frozenset())
     except _TooLarge:
         return root
     return root if new == root else reachable(new)
@@ -101,16 +101,17 @@ class _Resolver:
         self._room = most_bytes
         self._sizes: dict[str, int] = {}
 
-    def inlined(self, schema: Json, within: frozenset[str], depth: int) -> Json:
-        if depth > _DEEPEST:
+    def inlined(self, schema: Json, within: frozenset[int]) -> Json:
+        """`within` are the identities of the schemas that it stands in."""
+        if len(within) > _DEEPEST:
             raise _TooLarge
+        within |= {id(schema)}
         reference = schema.get("$ref")
         target = None
-        if isinstance(reference, str) and reference not in within:
-            pointer = _pointer(reference)
-            target = None if pointer is None else _at(self._root, pointer)
-        new = mapped(schema, lambda k, s: s if k in TABLES else self.inlined(s, within, depth + 1))
-        if target is None:
+        if isinstance(reference, str) and (pointer := _pointer(reference)) is not None:
+            target = _at(self._root, pointer)
+        new = mapped(schema, lambda k, s: s if k in TABLES else self.inlined(s, within))
+        if target is None or id(target) in within:
             return new
         assert isinstance(reference, str), "it was found"
         self._charge(reference, target)
@@ -118,7 +119,7 @@ class _Resolver:
         if isinstance(target, bool):
             return {**new, "allOf": [*_listed(new.get("allOf")), target]}
         copy = {key: value for key, value in target.items() if key not in TABLES}
-        return merged(self.inlined(copy, within | {reference}, depth + 1), new)
+        return merged(self.inlined(copy, within | {id(target)}), new)
 
     def _charge(self, reference: str, target: Json | bool) -> None:
         size = self._sizes.get(reference)

@@ -52,7 +52,6 @@ LEFT = {
     "another document's place": with_a({"$ref": "other.json#/$defs/A"}, **{"$defs": {"A": A}}),
     "an anchor": with_a({"$ref": "#A"}, **{"$defs": {"A": {"$anchor": "A", **A}}}),
     "nowhere": with_a({"$ref": "#/$defs/B"}, **{"$defs": {"A": A}}),
-    "no schema": with_a({"$ref": "#/properties"}),
     "the root": with_a({"$ref": "#"}),
     "itself": with_a({"$ref": "#/properties/a"}),
     "an argument called $ref": {"properties": {"$ref": A}},

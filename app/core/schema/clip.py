@@ -16,7 +16,10 @@ def clip(text: str, most_bytes: int) -> str:
     raw = text.encode("utf-8", "surrogatepass")
     if len(raw) <= most_bytes:
         return text
-    end = len(raw[: most_bytes - len(_ELLIPSIS.encode())].decode("utf-8", "ignore"))
+    room = most_bytes - len(_ELLIPSIS.encode())
+    while raw[room] & 0xC0 == 0x80:  # the second byte of a character, or a later one
+        room -= 1
+    end = len(raw[:room].decode("utf-8", "surrogatepass"))
     while end and _is_inside(text, end):
         end -= 1
     return text[:end].rstrip() + _ELLIPSIS

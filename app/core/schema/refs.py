@@ -70,7 +70,7 @@ def reachable(root: Json) -> Json:
             reached.add(pointer)
             target = _at(root, pointer)
             open_ += _references(target) if isinstance(target, dict) else ()
-    kept = {pointer[:2] for pointer in reached} | {pointer[:1] for pointer in reached}
+    kept = {pointer[:2] for pointer in reached}
     new = dict(root)
     for table in TABLES:
         if isinstance(entries := root.get(table), dict) and (table,) not in kept:

@@ -81,3 +81,29 @@ def schemas(draw: st.DrawFn) -> Json:
     root["$defs"] = {"A": draw(_LAST), "B": draw(_MIDDLE)}
     root["definitions"] = {"C/%": draw(_MIDDLE)}
     return root
+
+
+def fitting(schema: Any) -> st.SearchStrategy[Any]:
+    """Values that a plain schema takes, for most of what people write: types, enumerations,
+    members, items and alternatives."""
+    if not isinstance(schema, dict):
+        return ATOMS
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            return st.one_of([fitting(branch) for branch in schema[key]])
+    if "const" in schema or "enum" in schema:
+        return st.sampled_from(schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "object" or "properties" in schema:
+        members = {name: fitting(inner) for name, inner in schema.get("properties", {}).items()}
+        required = {name: members.pop(name, ATOMS) for name in schema.get("required", [])}
+        return st.fixed_dictionaries(required, optional=members)
+    if schema.get("type") == "array":
+        least = schema.get("minItems", 0)
+        return st.lists(fitting(schema.get("items")), min_size=least, max_size=least + 2)
+    plain: dict[str, st.SearchStrategy[Any]] = {
+        "string": st.text("xyz 1", min_size=schema.get("minLength", 0), max_size=9),
+        "integer": st.integers(schema.get("minimum", 0), schema.get("maximum", 99)),
+        "number": st.integers(schema.get("minimum", 0), schema.get("maximum", 99)),
+        "boolean": st.booleans(),
+    }
+    return plain.get(schema.get("type", ""), ATOMS)

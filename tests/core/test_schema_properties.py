@@ -1,7 +1,7 @@
 """What holds for any schema: compaction only loosens, never grows, keeps the arguments."""
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from referencing import Registry
@@ -68,8 +68,8 @@ def test_resolving_changes_no_verdict(schema: Json, arguments: Json) -> None:
 @given(schema=schemas(), arguments=ARGUMENTS)
 @MODEST
 def test_the_profile_gemini_takes_all_that_was_taken(schema: Json, arguments: Json) -> None:
-    assume(allows(schema, arguments))
-    assert allows(_as_json_schema(gemini(schema)), arguments)
+    if allows(schema, arguments):
+        assert allows(_as_json_schema(gemini(schema)), arguments)
 
 
 def _as_json_schema(schema: Json) -> Json:

@@ -18,6 +18,9 @@ REAL = {path.stem: parse(path.read_bytes(), 0) for path in FILES}
 IN_1_000 = {"azure_backup_policy": 2_300, "github_projects_write": 1_600}
 """Bytes of those whose arguments alone are larger than the budget."""
 
+TAKES_NOTHING = "notion_post_page"
+"""Its `parent` must fit exactly one of three alternatives that every object fits."""
+
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("budget", ["third_party", 1_000, 100])
@@ -37,7 +40,7 @@ def test_a_real_schema_fits_its_budget(name: str) -> None:
 
 
 @pytest.mark.parametrize("most", [5_000, 1_000, 100])
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", [name for name in REAL if name != TAKES_NOTHING])
 @given(data=st.data())
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_a_real_schema_takes_is_still_taken(name: str, most: int, data: st.DataObject) -> None:

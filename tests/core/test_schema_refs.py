@@ -106,7 +106,7 @@ def test_references_that_would_blow_a_schema_up_stay(schema: Json) -> None:
 
 
 def test_definitions_that_nothing_reaches_go() -> None:
-    tables = {
+    tables: Json = {
         "A": {"$ref": "#/$defs/B/items"},
         "B": {"items": {"type": "string"}},
         "C": {"$ref": "#/$defs/C"},

@@ -111,6 +111,15 @@ async def test_every_advertised_schema_fits_it_where_nothing_is_deferred(
     assert response.headers["x-toolfold-reason"] == "schema-budget"
 
 
+async def test_a_hidden_tool_is_not_advertised_there_either() -> None:
+    settings = {"schema_budget": "third_party", "hidden": ("reports__*",)}
+    async with start_proxy(reply(BUILD), **settings) as proxy:
+        await proxy.post(body(TOOLS, n=2))
+    assert proxy.upstream.received[0].tools == [
+        entry["function"]["name"] for entry in TOOLS if entry is not WORDY
+    ]
+
+
 async def test_a_request_within_its_budget_is_relayed_byte_for_byte() -> None:
     raw = body(CATALOG)
     settings: Json = {"mode": "auto", "schema_budget": "third_party"}

@@ -169,7 +169,8 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
         return _trim(body, policy, shape)
     decision = Relay("several-choices") if several else _decision(policy, shape)
     if isinstance(decision, Relay) and shape.is_budgeted:
-        return _declaring(body, shape, range(catalog.count), "schema-budget")
+        seen = [at for at, one in enumerate(shape.rulings) if one.exposure != "hidden"]
+        return _declaring(body, shape, seen, "schema-budget")
     return decision
 
 

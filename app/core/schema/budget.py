@@ -61,7 +61,10 @@ def compact(
     if most_bytes is not None:
         schema = clipped(schema, most_bytes // _DESCRIPTIONS)
     prepare = PROFILES[profile]
-    schema = prepare(resolved(schema, _GROWTH * len(encode(schema))))
+    text = encode(schema)
+    if b'"$ref"' in text:
+        schema = resolved(schema, _GROWTH * len(text))
+    schema = prepare(schema)
     if most_bytes is None:
         return schema
     for rung in RUNGS[:ONLY_WORDS] if strict else RUNGS:

@@ -57,7 +57,7 @@ def resolved(root: Json, most_bytes: int) -> Json:
 
 def reachable(root: Json) -> Json:
     """The schema without the definitions that no reference reaches."""
-    if _has_scopes(root):
+    if not any(table in root for table in TABLES) or _has_scopes(root):
         return root
     reached: set[tuple[str, ...]] = set()
     open_ = list(_references(root))

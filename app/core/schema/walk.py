@@ -17,6 +17,7 @@ _ONE = frozenset(
 )
 _LIST = frozenset(("allOf", "anyOf", "items", "oneOf", "prefixItems"))
 _MAP = frozenset([*TABLES, "dependencies", "dependentSchemas", "patternProperties", "properties"])
+_TURNING = ("not", "if", "contains", "oneOf")
 
 Change = Callable[[str, Json], Json]
 """A subschema and the keyword that holds it, into what takes its place."""
@@ -49,7 +50,7 @@ def loosened(schema: Json, change: Change) -> Json:
     where these change, they go, and `oneOf` becomes `anyOf`.
     """
     new = mapped(schema, change)
-    changed = {key for key, value in new.items() if value != schema[key]}
+    changed = {key for key in _TURNING if key in new and new[key] != schema[key]}
     if "not" in changed:
         _drop(new, "not")
     if "if" in changed:

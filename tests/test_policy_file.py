@@ -120,9 +120,10 @@ async def test_it_is_looked_at_now_and_then_and_when_asked_for(tmp_path: Path) -
     path = tmp_path / "policy.yaml"
     path.write_text(OFF)
     applied: asyncio.Queue[str] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
 
     def apply(policies: Policies) -> None:
-        applied.put_nowait(policies.anybody.policy.mode)
+        loop.call_soon_threadsafe(applied.put_nowait, policies.anybody.policy.mode)
 
     file = PolicyFile(str(path), lambda raw: read(raw, BASE), apply, every=0.01)
     watching = asyncio.create_task(file.watch())

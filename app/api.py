@@ -88,7 +88,7 @@ class Api:
                 if asker.policy.may_hide and not folds:
                     check_hiding(scope["method"], target)
             except ToolfoldError as error:
-                report.reason = "refused"
+                report.refused(error)
                 report.status = await write_failure(send, error, report.headers(), 0)
                 return
             if self._operators_key:
@@ -120,6 +120,7 @@ class Api:
             try:
                 planned, shape = await self._plan(raw, policy, memory)
             except ToolfoldError as error:
+                report.refused(error)
                 report.status = await write_failure(send, error, report.headers(), 0)
                 return
             report.planned(planned, shape)

@@ -47,12 +47,9 @@ def score(factory: Factory, asked: QuerySet) -> Score:
         ranked = ranker.rank(query.text)
         times.append(time.process_time() - start)
         found.append(_quality([names[at] for at, _ in ranked[:_DEPTH]], query.gold))
-    return Score(
-        *(fmean(values) for values in zip(*found, strict=True)),
-        build_ms=1000 * build,
-        p50_ms=1000 * _quantile(times, 0.5),
-        p95_ms=1000 * _quantile(times, 0.95),
-    )
+    quality = (fmean(values) for values in zip(*found, strict=True))
+    seconds = (build, _quantile(times, 0.5), _quantile(times, 0.95))
+    return Score(*quality, *(1000 * value for value in seconds))
 
 
 def macro(scores: Sequence[Score]) -> Score:

@@ -11,7 +11,7 @@ from app.core.tools import Tool, parse
 from tests.builders import CATALOG, dumps, tool
 
 TOOLS = [parse(dumps(entry), at) for at, entry in enumerate(CATALOG)]
-BOTH = [Bm25(TOOLS), Index(TOOLS)]
+BOTH: list[Ranker] = [Bm25(TOOLS), Index(TOOLS)]
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import aclosing
 from urllib.parse import unquote_to_bytes
 
+from app.admission import Admission, Ticket
 from app.catalogs import Catalogs
 from app.core.body import Malformed
 from app.core.conversation import Conversation
-from app.core.errors import Broken, ToolfoldError
+from app.core.errors import Broken, ToolfoldError, TurnedAway
 from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
 from app.core.policy import Policy
 from app.core.search import Rankings, Search, rank
@@ -29,7 +30,6 @@ from app.http import (
     forwarded,
     respond,
     returned,
-    whole_body,
     write,
 )
 from app.memory import Memory
@@ -51,33 +51,50 @@ class Api:
         catalogs: Catalogs,
         store: Store,
         policy: Policy,
+        admission: Admission,
+        *,
         patience: float,
+        comment_after: float,
     ) -> None:
         self._upstream = upstream
         self._store = store
         self._catalogs = catalogs
         self._policy = policy
+        self._admission = admission
         self._patience = patience
+        self._comment_after = comment_after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         report = Report(scope["path"])
         try:
-            target = _target(scope)
-            if target is None:
-                await _not_found(send, report)
-            elif scope["method"] == "POST" and target.partition(b"?")[0].endswith(_CHAT):
-                await self._chat(scope, receive, send, target, report)
-            else:
-                await self._pass_on(scope, receive, send, target, report)
+            with self._admission.ticket() as ticket:
+                target = _target(scope)
+                if target is None:
+                    await _not_found(send, report)
+                elif scope["method"] == "POST" and target.partition(b"?")[0].endswith(_CHAT):
+                    await self._chat(scope, receive, send, target, ticket, report)
+                else:
+                    await self._pass_on(scope, receive, send, target, report)
+        except TurnedAway as error:
+            report.error = error.code
+            waits = any(name == b"expect" for name, _ in scope["headers"])
+            closing = [(b"connection", b"close")] if waits else []
+            report.status = await write_failure(send, error, [*report.headers(), *closing], 0)
         except ClientGone:
             report.error = "client_gone"
         finally:
             report.log()
 
     async def _chat(
-        self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        target: bytes,
+        ticket: Ticket,
+        report: Report,
     ) -> None:
-        raw = await whole_body(receive)
+        raw = await ticket.body(receive, scope["headers"])
         memory = Memory(self._store, scope["headers"], query=scope["query_string"])
         async with cancelled_when_gone(receive):
             try:
@@ -139,7 +156,8 @@ class Api:
         async def lexical(search: Search) -> Rankings:
             return rank(search, folded.terms.shape)
 
-        stream = EventStream(send, turn, head, self._patience) if streaming else None
+        waits = self._patience, self._comment_after
+        stream = EventStream(send, turn, head, *waits) if streaming else None
         try:
             async with aclosing(run(turn, rounds, lexical, memory.remember)) as reads:
                 if stream is None:
@@ -172,7 +190,8 @@ class Api:
         if lengths or chunked:
             content: AsyncIterable[bytes] | bytes = upload()
         else:
-            content = await whole_body(receive)
+            content = b""
+            await receive()
             read.set()
         async with cancelled_when_gone(receive, read):
             await self._relay(scope, send, target, content, report, lengths)
@@ -189,9 +208,12 @@ class Api:
         """Pass the request on, and the reply back as the bytes that come."""
         headers = [*forwarded(scope["headers"], accept_encoding=None), *(lengths or [])]
         relayed = Relayed(send, report)
+        until = self._upstream.deadline()
         try:
-            async with self._upstream.open(scope["method"], target, headers, content) as response:
-                await relayed.copy(response)
+            async with self._upstream.open(
+                scope["method"], target, headers, content, until
+            ) as response:
+                await relayed.copy(response, until)
         except Broken as failure:
             await relayed.fail(failure)
         else:
@@ -203,7 +225,7 @@ def _target(scope: Scope) -> bytes | None:
     is not below it, or tries to climb out."""
     path: bytes = scope["raw_path"]
     below = path.removeprefix(_BASE)
-    segments = unquote_to_bytes(path).split(b"/")
+    segments = unquote_to_bytes(path).replace(b"\\", b"/").split(b"/")
     if below == path or not below.startswith(b"/") or b".." in segments or b"." in segments:
         return None
     query: bytes = scope["query_string"]

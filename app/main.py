@@ -1,26 +1,26 @@
 """Composition: everything is built here, from settings, and handed to who needs it."""
 
-import asyncio
-import signal
-import socket
-from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx2
-import structlog
 import uvicorn
 from fastapi import FastAPI
 
 from app.admin import create_admin
+from app.admission import Admission
 from app.api import Api
 from app.catalogs import Catalogs
+from app.guard import Guard
+from app.lifecycle import Lifecycle, Server
+from app.protocol import Deadlines, strict
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
 from app.tokens import load_counter
-from app.upstream import Upstream
+from app.upstream import Timeouts, Upstream
 
 _MEGABYTE = 1024 * 1024
 
@@ -38,50 +38,40 @@ def create_app(settings: Settings) -> FastAPI:
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after))
+    api = Api(
+        upstream,
+        catalogs,
+        store,
+        settings.policy(),
+        _admission(settings),
+        patience=settings.head_after,
+        comment_after=settings.comment_after,
+    )
+    app.mount("/", api)
     return app
 
 
 async def serve(settings: Settings) -> None:
     """Both ports, until SIGINT or SIGTERM."""
     configure_logging(settings.log_level)
-    servers = [
-        _Server(server_config(create_app(settings), settings.host, settings.port)),
-        _Server(server_config(create_admin(), settings.admin_host, settings.admin_port)),
-    ]
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, _stop, servers)
-    await asyncio.gather(*(server.serve() for server in servers))
+    lifecycle = Lifecycle(settings.drain_delay)
+    app, admin = create_app(settings), create_admin(lifecycle.is_ready)
+    await lifecycle.run(
+        Server(server_config(app, settings.host, settings.port, settings)),
+        Server(server_config(admin, settings.admin_host, settings.admin_port, settings)),
+    )
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves the signals to us, since there are two of them in the process, and
-    that says where it listens once it does."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            bound = [one.getsockname()[:2] for server in self.servers for one in server.sockets]
-            structlog.get_logger().info("listening", addresses=[f"{h}:{p}" for h, p in bound])
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-
-def _stop(servers: list[_Server]) -> None:
-    for server in servers:
-        server.should_exit = True
-
-
-def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
-    """How uvicorn serves either port: the strict parser, and no header of its own."""
+def server_config(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
+    """How uvicorn serves either port: strictly, and with no header of its own."""
+    deadlines = Deadlines(settings.header_timeout, settings.body_timeout, settings.send_timeout)
     return uvicorn.Config(
-        app,
+        Guard(app),
         host=host,
         port=port,
-        http="h11",
+        http=strict(deadlines),
+        timeout_keep_alive=settings.keep_alive,
+        timeout_graceful_shutdown=settings.grace,
         ws="none",
         log_config=None,
         access_log=False,
@@ -103,6 +93,11 @@ def _store(settings: Settings) -> Store:
     return FallbackStore(shared, local)
 
 
+def _admission(settings: Settings) -> Admission:
+    held, largest = settings.inflight_mb * _MEGABYTE, settings.body_mb * _MEGABYTE
+    return Admission(settings.max_inflight, held, largest)
+
+
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:
     return httpx2.AsyncHTTPTransport(
         trust_env=False,
@@ -110,13 +105,14 @@ def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:
             max_connections=settings.max_connections,
             max_keepalive_connections=settings.max_connections,
         ),
+        retries=1,  # of the connect alone, before the upstream has heard of the request
     )
 
 
-def _timeouts(settings: Settings) -> dict[str, float]:
-    return {
-        "connect": settings.connect_timeout,
-        "pool": settings.connect_timeout,
-        "read": settings.read_timeout,
-        "write": settings.read_timeout,
-    }
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
+        settings.connect_timeout,
+        settings.first_byte_timeout,
+        settings.read_timeout,
+        settings.total_timeout,
+    )

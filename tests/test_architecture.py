@@ -17,6 +17,9 @@ SHELL = {
     "api": 5,
     "admin": 5,
     "writers": 4,
+    "admission": 3,
+    "guard": 3,
+    "lifecycle": 3,
     "memory": 4,
     "stores": 3,
     "drive": 3,
@@ -27,6 +30,8 @@ SHELL = {
     "settings": 3,
     "http": 2,
     "gather": 2,
+    "protocol": 2,
+    "unpack": 2,
     "sse": 2,
     "core": 1,
 }

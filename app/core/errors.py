@@ -2,6 +2,7 @@
 
 ToolfoldError
 ├── BadRequest          the client: a 400 in OpenAI's shape that names the field
+├── TurnedAway          nobody: more than our limits take, a 413 or 503 of ours
 └── UpstreamFailed      a round did not come to its end
     ├── Refused         the upstream answered with an error status: passed on unchanged
     ├── Erred           the upstream put an error into a reply that began with 200
@@ -23,6 +24,15 @@ class BadRequest(ToolfoldError):
     param: str
     """The field, as OpenAI writes it: `tools[3].function.name`."""
     code: str = "invalid_value"
+
+
+@dataclass
+class TurnedAway(ToolfoldError):
+    """A request that our limits do not take."""
+
+    status: int
+    message: str
+    code: str
 
 
 class UpstreamFailed(ToolfoldError):
@@ -53,3 +63,5 @@ class Broken(UpstreamFailed):
     message: str
     code: str = "upstream_error"
     status: int = 502
+    accepted: bool = True
+    """Whether the upstream may have begun to serve it: sent again it could be paid for twice."""

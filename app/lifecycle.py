@@ -16,9 +16,20 @@ import uvicorn
 
 _FLUSH_SECONDS = 3.0
 """What is still to be said of the requests may take no longer: a collector can be mute."""
+_BACKLOG = 2048
 _CLOSE = (b"connection", b"close")
 
 Flush = Callable[[], Awaitable[None]]
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises OSError that says where."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, *_, address = found[0]
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise OSError(f"{host}:{port}: {error.strerror or error}") from error
 
 
 class Server(uvicorn.Server):
@@ -54,7 +65,13 @@ class Lifecycle:
         asked: another replica would have the same ones."""
         return self._data is not None and self._data.started and not self._draining
 
-    async def run(self, data: Server, admin: Server, *flushes: Flush) -> None:
+    async def run(
+        self,
+        data: Server,
+        admin: Server,
+        listeners: tuple[socket.socket, socket.socket],
+        *flushes: Flush,
+    ) -> None:
         """Serve until SIGTERM or SIGINT. The admin port answers until the data port is done."""
         self._data = data
         loop = asyncio.get_running_loop()
@@ -62,10 +79,10 @@ class Lifecycle:
         loop.add_signal_handler(signal.SIGINT, self._leave, 0)  # nobody balances a terminal
 
         async def serve_data() -> None:
-            await data.serve()
+            await data.serve([listeners[0]])
             admin.should_exit = True
 
-        await asyncio.gather(serve_data(), admin.serve())
+        await asyncio.gather(serve_data(), admin.serve([listeners[1]]))
         with suppress(TimeoutError):
             async with asyncio.timeout(_FLUSH_SECONDS):
                 await asyncio.gather(*(flush() for flush in flushes), return_exceptions=True)

@@ -12,7 +12,7 @@ from app.admission import Admission
 from app.api import Api
 from app.catalogs import Catalogs
 from app.guard import Guard
-from app.lifecycle import Lifecycle, Server
+from app.lifecycle import Lifecycle, Server, listener
 from app.protocol import Deadlines, strict
 from app.settings import Settings
 from app.stores import NoStore, Store
@@ -27,7 +27,7 @@ _MEGABYTE = 1024 * 1024
 
 def create_app(settings: Settings) -> FastAPI:
     """The data port's application."""
-    upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
+    upstream = create_upstream(settings)
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
     store = _store(settings)
 
@@ -51,24 +51,29 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
+def create_upstream(settings: Settings) -> Upstream:
+    """The upstream, with a pool of connections of its own."""
+    return Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
+
+
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM."""
+    """Both ports, until SIGINT or SIGTERM. Raises OSError where one is taken."""
     configure_logging(settings.log_level)
-    lifecycle = Lifecycle(settings.drain_delay)
-    app, admin = create_app(settings), create_admin(lifecycle.is_ready)
-    await lifecycle.run(
-        Server(server_config(app, settings.host, settings.port, settings)),
-        Server(server_config(admin, settings.admin_host, settings.admin_port, settings)),
+    listeners = (
+        listener(settings.host, settings.port),
+        listener(settings.admin_host, settings.admin_port),
     )
+    lifecycle = Lifecycle(settings.drain_delay)
+    data = server_config(create_app(settings), settings)
+    admin = server_config(create_admin(lifecycle.is_ready), settings)
+    await lifecycle.run(Server(data), Server(admin), listeners)
 
 
-def server_config(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves either port: strictly, and with no header of its own."""
     deadlines = Deadlines(settings.header_timeout, settings.body_timeout, settings.send_timeout)
     return uvicorn.Config(
         Guard(app),
-        host=host,
-        port=port,
         http=strict(deadlines),
         timeout_keep_alive=settings.keep_alive,
         timeout_graceful_shutdown=settings.grace,

@@ -13,6 +13,7 @@ SHELL = {
     "cli": 9,
     "views": 8,
     "explain": 7,
+    "doctor": 7,
     "main": 6,
     "api": 5,
     "admin": 5,

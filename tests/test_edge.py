@@ -10,7 +10,7 @@ from app.settings import Settings
 from tests.builders import body, reply
 from tests.conftest import running, start_proxy
 from tests.smuggling import REFUSED, SECOND, TAKEN
-from tests.upstream import Raw
+from tests.upstream import Raw, Scripted
 from tests.wire import connected, exchange, statuses
 
 JSON = "application/json"
@@ -211,7 +211,12 @@ async def test_bodies_are_held_up_to_a_limit() -> None:
 
 
 async def test_a_place_is_given_back_however_a_request_ends() -> None:
-    endings = [Raw(cut=True), 500, Raw(b"junk", 200, JSON), Raw(before_head=asyncio.Event())]
+    endings: list[Scripted] = [
+        Raw(cut=True),
+        500,
+        Raw(b"junk", 200, JSON),
+        Raw(before_head=asyncio.Event()),
+    ]
     async with start_proxy(*endings, reply("x"), max_inflight=1, first_byte_timeout=0.2) as proxy:
         ended = [(await proxy.post(body())).status_code for _ in endings]
         too_large = await proxy.post(b"x" * 17 * MEGABYTE)

@@ -14,7 +14,7 @@ from tests.builders import body, dumps, events, reply, search, streamed
 from tests.conftest import running, start_proxy
 from tests.quirks.seen import datas, seen
 from tests.test_failures import error_event, shaped
-from tests.upstream import Raw
+from tests.upstream import Raw, Scripted
 
 JSON = "application/json"
 PATHS = pytest.mark.parametrize("path", ["/models", "/chat/completions"], ids=["relay", "fold"])
@@ -32,7 +32,7 @@ async def test_a_stream_that_never_ends_is_ended_with_an_error_event(mode: str) 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_the_total_is_of_all_rounds(stream: bool) -> None:
     hidden = reply(search("s1", "weather"))
-    script = [hidden, Raw(before_head=asyncio.Event())]
+    script: list[Scripted] = [hidden, Raw(before_head=asyncio.Event())]
     async with start_proxy(*script, total_timeout=0.3) as proxy:
         response = await proxy.post(body(stream=stream))
 

@@ -1,57 +1,19 @@
 """A real process, told to leave: what it takes, what it finishes, and how it ends."""
 
 import asyncio
-import json
 import signal
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import suppress
 
 import httpx2
 import pytest
 
 from tests.builders import body, events, reply, streamed
-from tests.test_cli import CLEAN, free_port
+from tests.replica import Replica, serving
 from tests.test_doctor import toolfold
-from tests.upstream import Raw, Scripted, Upstream, upstream
+from tests.upstream import Raw
 
 STREAM = [events(one, done=False) for one in streamed(reply("Hello"))] + [b"data: [DONE]\n\n"]
-
-
-class Replica:
-    """A running `toolfold serve`."""
-
-    def __init__(self, process: Any, port: int, admin: int, behind: Upstream) -> None:
-        self.process = process
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self.admin = f"http://127.0.0.1:{admin}"
-        self.admin_port = admin
-        self.upstream = behind
-
-
-@asynccontextmanager
-async def serving(*script: Scripted, **settings: object) -> AsyncIterator[Replica]:
-    """A process that is ready; killed at the end if it has not left by then."""
-    port, admin = free_port(), free_port()
-    async with upstream(*script) as behind:
-        flags = {"upstream": behind.url, "port": port, "admin_port": admin, **settings}
-        command = [sys.executable, "-m", "app", "serve"]
-        for name, value in flags.items():
-            command += [f"--{name.replace('_', '-')}", str(value)]
-        process = await asyncio.create_subprocess_exec(
-            *command, env=CLEAN, stderr=asyncio.subprocess.PIPE
-        )
-        try:
-            assert process.stderr is not None
-            for _ in ("data", "admin"):
-                line = await asyncio.wait_for(process.stderr.readline(), 30)
-                assert json.loads(line)["event"] == "listening"
-            yield Replica(process, port, admin, behind)
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()
 
 
 @pytest.fixture

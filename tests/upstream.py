@@ -78,6 +78,11 @@ class Upstream:
         self._serving: set[asyncio.Task[Any]] = set()
 
     @property
+    def connections(self) -> int:
+        """Open now."""
+        return sum(not task.done() for task in self._serving)
+
+    @property
     def requests(self) -> list[Any]:
         """The bodies that came."""
         return [one.json for one in self.received]

@@ -28,6 +28,8 @@ _INVENTED_PREFIX = re.compile(r"[./:]")
 """`functions.get_weather`, `tools/get_weather`: models make these up."""
 _DEEPEST = 62
 """Levels of one tool, so that a body has 64: some servers die of much less than we do."""
+_LONGEST_MEANT = 1_000
+"""Characters of a wrong name that are looked at."""
 _entries = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -62,6 +64,7 @@ class Catalog:
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's
         prefix left out, or a prefix invented."""
+        name = name[:_LONGEST_MEANT]
         for attempt in (name, _INVENTED_PREFIX.split(name)[-1]):
             found = [
                 tool
@@ -74,7 +77,9 @@ class Catalog:
 
     def close(self, name: str, admits: Admits, most: int = 3) -> list[str]:
         """The admitted names most like this one."""
-        ranked = (self.tools[position].name for position, _ in self.index.rank(name))
+        ranked = (
+            self.tools[position].name for position, _ in self.index.rank(name[:_LONGEST_MEANT])
+        )
         return list(islice(filter(admits, ranked), most))
 
 

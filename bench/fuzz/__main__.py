@@ -1,0 +1,67 @@
+"""Feed a target for some seconds with atheris, which looks for inputs that reach new code, or
+with hypothesis where atheris is not installed."""
+
+import sys
+import time
+from importlib.util import find_spec
+from random import Random
+from typing import Annotated
+
+import typer
+
+from bench.fuzz.targets import SEEDS, TARGETS, Target
+
+_TOKENS = b'{}[]":,\\ \r\n\t0123456789aeioutrnx./#@-_+\x00\x7f\xff\xef\xbb\xbf'
+
+
+def main(target: str, seconds: Annotated[int, typer.Argument(min=1)] = 60) -> None:
+    """Ends with 0 where nothing was found."""
+    if target not in TARGETS:
+        raise typer.BadParameter(f"one of {', '.join(TARGETS)}")
+    if find_spec("atheris"):
+        _by_coverage(TARGETS[target], seconds)
+    else:
+        print(f"{target}: {mutate(target, seconds=seconds):,} inputs, nothing found")
+
+
+def _by_coverage(feed: Target, seconds: int) -> None:
+    import atheris
+
+    atheris.instrument_all()
+    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-max_len=4096"], feed)
+    atheris.Fuzz()
+
+
+def mutate(target: str, *, seconds: float = 3_600, most: int = 1_000_000_000, seed: int = 0) -> int:
+    """Feed changed seeds; how many. Raises what the target raises."""
+    source = Random(seed or time.time_ns())
+    corpus = list(SEEDS[target])
+    end = time.monotonic() + seconds
+    for count in range(most):
+        if time.monotonic() > end:
+            return count
+        data = bytearray(source.choice(corpus))
+        for _ in range(source.randint(1, 8)):
+            _change(data, source)
+        TARGETS[target](bytes(data))
+        if len(corpus) < 200 and source.random() < 0.01:
+            corpus.append(bytes(data[:2_000]))
+    return most
+
+
+def _change(data: bytearray, source: Random) -> None:
+    at = source.randint(0, len(data))
+    match source.randrange(4):
+        case 0:
+            data[at:at] = bytes([source.choice(_TOKENS)])
+        case 1:
+            del data[at : at + source.randint(1, 6)]
+        case 2:
+            data[at : at + 1] = bytes([source.choice(_TOKENS)])
+        case _:
+            start = source.randint(0, len(data))
+            data[at:at] = data[start : start + source.randint(1, 20)]
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -97,9 +97,9 @@ def serve(**flags: Any) -> None:
     Example: `toolfold serve --upstream https://api.openai.com/v1 --port 8080`, and then
     `base_url="http://127.0.0.1:8080/v1"` in the app.
     """
-    from app.main import serve as run
-
     settings = _settings(flags)
+    from app.main import serve as run  # a second, which what is wrong need not wait for
+
     try:
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             runner.run(run(settings))

@@ -10,7 +10,7 @@ from app.core.calls import Call
 from app.core.errors import Broken
 from app.core.search import read_search
 from app.guard import MOST_HEADERS, complaint, path_of
-from app.sse import Decoder, Event
+from app.sse import Decoder
 
 Target = Callable[[bytes], None]
 _LARGEST = 4_096
@@ -19,25 +19,28 @@ _LARGEST = 4_096
 def sse(data: bytes) -> None:
     """A stream says the same events however it is cut, and loses nothing but blank lines."""
     cut, stream = int.from_bytes(data[:2], "big"), data[2:]
-    whole = _events([stream])
+    whole = _told([stream])
     at = cut % (len(stream) + 1)
-    assert _events([stream[:at], stream[at:]]) == whole
-    assert _events([stream[i : i + 1] for i in range(len(stream))]) == whole
+    assert _told([stream[:at], stream[at:]]) == whole
+    assert _told([stream[i : i + 1] for i in range(len(stream))]) == whole
     if whole is not None:
-        said = b"".join(event.raw for event in whole)
-        assert _inked(said) == _inked(stream.removeprefix(b"\xef\xbb\xbf"))
+        assert whole[1] == _inked(stream.removeprefix(b"\xef\xbb\xbf"))
+
+
+def _told(parts: list[bytes]) -> tuple[list[bytes], bytes] | None:
+    """The data of the events, and all their bytes but the ends of lines: CR at the end of a
+    piece ends its event, and an LF that comes then is the next one's."""
+    decoder = Decoder(_LARGEST)
+    try:
+        events = [event for part in parts for event in decoder.feed(part)] + decoder.flush()
+    except Broken:
+        return None
+    said = b"".join(event.raw for event in events)
+    return [event.data for event in events if event.data is not None], _inked(said)
 
 
 def _inked(stream: bytes) -> bytes:
     return stream.translate(None, b"\r\n")
-
-
-def _events(parts: list[bytes]) -> list[Event] | None:
-    decoder = Decoder(_LARGEST)
-    try:
-        return [event for part in parts for event in decoder.feed(part)] + decoder.flush()
-    except Broken:
-        return None
 
 
 def splice(data: bytes) -> None:

@@ -1,8 +1,10 @@
 """Starting and leaving: C36 to C39."""
 
 import asyncio
+import csv
 import resource
 import signal
+import socket
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -30,7 +32,7 @@ from tests.test_cli import free_port
 from tests.test_doctor import toolfold
 
 _CHUNKS = [events(one, done=False) for one in streamed(reply("Hello there"))]
-_CHUNKS.append(b"data: [DONE]\n\n")
+_CHUNKS = [b"".join(_CHUNKS[:3]), *_CHUNKS[3:], b"data: [DONE]\n\n"]
 
 
 @check("C36", "SIGTERM in a stream", "not ready in 200 ms, new ones 200, [DONE], exit 0 in time")
@@ -69,9 +71,14 @@ defaults
     timeout connect 2s
     timeout client 60s
     timeout server 60s
+    timeout check 5s
 frontend apps
     bind 127.0.0.1:{port}
     default_backend replicas
+frontend state
+    bind 127.0.0.1:{state}
+    stats enable
+    stats uri /
 backend replicas
     option httpchk GET /readyz
     default-server check inter 200ms fall 1 rise 1
@@ -97,7 +104,7 @@ async def rolling() -> str:
 async def roll(restarts: int) -> str:
     """Restart two replicas in turn while requests and streams go through haproxy."""
     program = package("haproxy", "haproxy")
-    keys = ("port", "one", "one_admin", "two", "two_admin")
+    keys = ("port", "state", "one", "one_admin", "two", "two_admin")
     ports = {key: free_port() for key in keys}
     tally, stop = _Tally(), asyncio.Event()
     said = Raw(parts=_CHUNKS)
@@ -106,18 +113,20 @@ async def roll(restarts: int) -> str:
             await _replica(stack, behind, ports["one"], ports["one_admin"]),
             await _replica(stack, behind, ports["two"], ports["two_admin"]),
         ]
-        await stack.enter_async_context(_balancer(program, _HAPROXY.format(**ports)))
+        await stack.enter_async_context(
+            _balancer(program, _HAPROXY.format(**ports), ports["state"])
+        )
         url = f"http://127.0.0.1:{ports['port']}/v1/chat/completions"
         load = [asyncio.create_task(_ask(url, stop, tally)) for _ in range(5)]
         load += [asyncio.create_task(_stream(url, behind, stop, tally)) for _ in range(20)]
         for number in range(restarts):
-            await asyncio.sleep(0.5)
+            await _both_up(ports["state"])
             side = number % 2
             code = await replicas[side].leave(40)
             tally.wrong += [] if code == 0 else [f"exit {code}"]
             names = ("one", "one_admin") if side == 0 else ("two", "two_admin")
             replicas[side] = await _replica(stack, behind, *(ports[name] for name in names))
-        await asyncio.sleep(0.5)
+        await _both_up(ports["state"])
         stop.set()
         await asyncio.gather(*load)
     actual = f"{restarts} restarts, {tally.fine} requests, {tally.streams} streams, "
@@ -125,13 +134,25 @@ async def roll(restarts: int) -> str:
     return expect(not tally.wrong and tally.fine > restarts, actual.strip())
 
 
+async def _both_up(port: int) -> None:
+    """The balancer has noticed that both are ready: what a rolling update waits for."""
+    async with httpx2.AsyncClient(trust_env=False) as client, asyncio.timeout(60):
+        for name in ("one", "two"):
+            up = ""
+            while up != "UP":
+                await asyncio.sleep(0.1)
+                table = (await client.get(f"http://127.0.0.1:{port}/;csv")).text
+                rows = csv.DictReader(table.removeprefix("# ").splitlines())
+                up = next((row["status"] for row in rows if row["svname"] == name), "")
+
+
 async def _replica(stack: AsyncExitStack, behind: Upstream, port: int, admin: int) -> Replica:
-    settings = {"port": port, "admin_port": admin, "drain_delay": 1, "grace": 30}
+    settings = {"port": port, "admin_port": admin, "drain_delay": 2, "grace": 30}
     return await stack.enter_async_context(started(behind, **settings))
 
 
 @asynccontextmanager
-async def _balancer(program: str, config: str) -> AsyncIterator[None]:
+async def _balancer(program: str, config: str, port: int) -> AsyncIterator[None]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "haproxy.cfg"
         path.write_text(config)
@@ -139,12 +160,19 @@ async def _balancer(program: str, config: str) -> AsyncIterator[None]:
             *(program, "-db", "-f", str(path)), stderr=asyncio.subprocess.DEVNULL
         )
         try:
-            await asyncio.sleep(1)
+            async with asyncio.timeout(30):
+                while not _listens(port):
+                    await asyncio.sleep(0.1)
             yield
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 async def _ask(url: str, stop: asyncio.Event, tally: _Tally) -> None:

@@ -15,7 +15,7 @@ import httpx2
 from tests.test_cli import CLEAN, free_port
 from tests.upstream import Scripted, Upstream, upstream
 
-_START_SECONDS = 30
+_START_SECONDS = 90
 
 
 @dataclass

@@ -22,6 +22,7 @@ from bench.ops.rig import (
 )
 from tests.builders import CATALOG, dumps, request
 from tests.test_bad_input import RELAYED, UNDERSTOOD, blanked
+from tests.upstream import Scripted
 
 _SEED = 7
 
@@ -135,10 +136,11 @@ async def linear() -> str:
     for letter in "a{":
         text = letter * 5 * MEGABYTE
         error = Raw(json.dumps({"error": {"message": text}}).encode(), 400, JSON)
-        script = [reply(search("s", text)), reply("x"), error]
+        script: list[Scripted] = [reply(search("s", text)), reply("x"), error]
         async with serving(reply("x"), *script * 3) as replica:
             await replica.post(body())
-            asked, refused = [], []
+            asked: list[float] = []
+            refused: list[float] = []
             for _ in range(3):
                 for took in (asked, refused):
                     clock = Clock()

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import re
 from pathlib import Path
+from typing import Any
 
 import app
 from bench.ops.check import check, expect
@@ -242,7 +243,7 @@ async def redirects() -> str:
 async def chosen_upstream() -> str:
     async with upstream(reply("x")) as evil, serving(reply("x")) as replica:
         at = evil.url.removesuffix("/v1").removeprefix("http://").encode()
-        named = {key: evil.url for key in ("api_base", "base_url", "custom_host")}
+        named: dict[str, Any] = {key: evil.url for key in ("api_base", "base_url", "custom_host")}
         headers = ("x-portkey-custom-host", "Helicone-Target-URL", "x-toolfold-upstream")
         await replica.post(body(**named), **dict.fromkeys(headers, evil.url))
         targets = [

@@ -30,6 +30,7 @@ from bench.ops.rig import (
 )
 from tests.test_cli import free_port
 from tests.test_doctor import toolfold
+from tests.upstream import Scripted
 
 _CHUNKS = [events(one, done=False) for one in streamed(reply("Hello there"))]
 _CHUNKS = [b"".join(_CHUNKS[:3]), *_CHUNKS[3:], b"data: [DONE]\n\n"]
@@ -38,11 +39,11 @@ _CHUNKS = [b"".join(_CHUNKS[:3]), *_CHUNKS[3:], b"data: [DONE]\n\n"]
 @check("C36", "SIGTERM in a stream", "not ready in 200 ms, new ones 200, [DONE], exit 0 in time")
 async def drain() -> str:
     gate = asyncio.Event()
-    script = [Raw(parts=_CHUNKS, gate=gate), reply("x")]
+    script: list[Scripted] = [Raw(parts=_CHUNKS, gate=gate), reply("x")]
     async with serving(*script, drain_delay=2, grace=20) as replica:
-        sent = {"content": body(stream=True)}
+        sent = body(stream=True)
         async with replica.client.stream(
-            "POST", replica.url + "/chat/completions", **sent
+            "POST", replica.url + "/chat/completions", content=sent
         ) as stream:
             reads = stream.aiter_raw()
             await anext(reads)
@@ -161,7 +162,7 @@ async def _balancer(program: str, config: str, port: int) -> AsyncIterator[None]
         )
         try:
             async with asyncio.timeout(30):
-                while not _listens(port):
+                while not _listens(port):  # noqa: ASYNC110 (another process)
                     await asyncio.sleep(0.1)
             yield
         finally:

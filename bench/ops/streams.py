@@ -137,8 +137,8 @@ async def _speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 async def _late(client: httpx2.AsyncClient, url: str) -> tuple[float, httpx2.Response]:
     """Milliseconds from the write of a chunk to its read, the 99th percentile of them."""
     took = []
-    asked = {"content": body(stream=True)}
-    async with client.stream("POST", url + "/chat/completions", **asked) as response:
+    sent = body(stream=True)
+    async with client.stream("POST", url + "/chat/completions", content=sent) as response:
         async for line in response.aiter_lines():
             if '"at"' in line:
                 took.append(time.monotonic() - float(json.loads(line[6:])["at"]))

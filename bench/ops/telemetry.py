@@ -1,10 +1,12 @@
 """What is told: C50 to C54."""
 
+import asyncio
 import json
 
 from bench.ops.check import NotRun, check, expect
 from bench.ops.rig import Raw, Replica, body, exchange, head, package, reply, search, serving, tool
 from tests.builders import CATALOG, call
+from tests.upstream import Scripted
 
 
 async def _metrics(replica: Replica) -> str:
@@ -17,7 +19,7 @@ async def _metrics(replica: Replica) -> str:
 @check("C50", "canaries in key, prompt, tool text, arguments, at debug", "none in log or metrics")
 async def canaries() -> str:
     tools = [*CATALOG, tool("canary_tool", "canary-description", city="string")]
-    script = [
+    script: list[Scripted] = [
         reply(search("s", "canary-query")),
         reply("canary-reply", call("c", "get_weather", {"city": "canary-argument"})),
         500,
@@ -56,8 +58,6 @@ async def injection() -> str:
 
 @check("C52", "promtool, and 2,000 junk models", "no complaint; series do not grow", "prometheus")
 async def metrics() -> str:
-    import asyncio
-
     async with serving(reply("x")) as replica:
         await replica.post(body())
         before = len((await _metrics(replica)).splitlines())

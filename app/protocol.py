@@ -6,7 +6,6 @@ may read those differently (https://www.rfc-editor.org/rfc/rfc9112#section-11.2)
 """
 
 import asyncio
-import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +17,6 @@ from app.core.codec import encode
 LARGEST_HEAD = 32_768
 """Bytes of a request's head."""
 _END_OF_HEAD = b"\r\n\r\n"
-_LOOSE_LINE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 _LEAST_RATE = 65_536
 """Bytes that buy a body one more second: a large upload is not an attack."""
 _MESSAGES = {
@@ -58,7 +56,8 @@ class _Connection(h11.Connection):
 
     def _check_head(self, waiting: bytes) -> None:
         end = waiting.find(_END_OF_HEAD)
-        if _LOOSE_LINE.search(waiting, 0, end if end >= 0 else len(waiting)):
+        head = waiting if end < 0 else waiting[:end]
+        if head.count(b"\n") != head.count(b"\r\n") or b"\n " in head or b"\n\t" in head:
             raise h11.RemoteProtocolError("loose line")
         if end > LARGEST_HEAD:  # h11 measures only what is incomplete
             self.status = 431

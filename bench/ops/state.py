@@ -86,7 +86,7 @@ async def odd_redis() -> str:
         serving(*script, store="redis", redis_url=redis.url) as replica,
     ):
         driver = Redis.from_url(redis.url)
-        junks: list[object] = [None, b"x" * MEGABYTE, b"\xff", []]
+        junks: list[bytes | list[str] | None] = [None, b"x" * MEGABYTE, b"\xff", []]
         for junk in junks:
             await replica.post(body())
             for key in await driver.keys():

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 
+from app.admission import Admission, Ticket
 from app.catalogs import Catalogs
 from app.core.body import Malformed
 from app.core.conversation import Conversation
-from app.core.errors import Broken, ToolfoldError
+from app.core.errors import Broken, ToolfoldError, TurnedAway
 from app.core.hits import Ranked
 from app.core.plan import (
     Fold,
@@ -41,7 +42,6 @@ from app.http import (
     forwarded,
     respond,
     returned,
-    whole_body,
     write,
 )
 from app.identity import Asker, Identity
@@ -63,7 +63,10 @@ class Api:
         rankers: Rankers,
         store: Store,
         identity: Identity,
+        admission: Admission,
+        *,
         patience: float,
+        comment_after: float,
         operators_key: bytes = b"",
     ) -> None:
         self._upstream = upstream
@@ -71,36 +74,50 @@ class Api:
         self._catalogs = catalogs
         self._rankers = rankers
         self._identity = identity
+        self._admission = admission
         self._patience = patience
+        self._comment_after = comment_after
         self._operators_key = operators_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         report = Report(scope["path"])
         try:
-            target = below_base(scope)
-            if target is None:
-                await _not_found(send, report)
-                return
-            try:
-                asker = self._identity.of(scope)
-                report.asked_by(asker)
-                folds = is_chat(scope["method"], target)
-                if asker.policy.may_hide and not folds:
-                    check_hiding(scope["method"], target)
-            except ToolfoldError as error:
-                report.refused(error)
-                report.status = await write_failure(send, error, report.headers(), 0)
-                return
-            if self._operators_key:
-                target = without_keys(target)
-            if folds:
-                await self._chat(scope, receive, send, target, asker, report)
-            else:
-                await self._pass_on(scope, receive, send, target, report)
+            with self._admission.ticket() as ticket:
+                await self._serve(scope, receive, send, ticket, report)
+        except TurnedAway as error:
+            report.error = error.code
+            waits = any(name == b"expect" for name, _ in scope["headers"])
+            closing = [(b"connection", b"close")] if waits else []
+            report.status = await write_failure(send, error, [*report.headers(), *closing], 0)
         except ClientGone:
             report.error = "client_gone"
         finally:
             report.log()
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, ticket: Ticket, report: Report
+    ) -> None:
+        """Find out who asks for what."""
+        target = below_base(scope)
+        if target is None:
+            await _not_found(send, report)
+            return
+        try:
+            asker = self._identity.of(scope)
+            report.asked_by(asker)
+            folds = is_chat(scope["method"], target)
+            if asker.policy.may_hide and not folds:
+                check_hiding(scope["method"], target)
+        except ToolfoldError as error:
+            report.refused(error)
+            report.status = await write_failure(send, error, report.headers(), 0)
+            return
+        if self._operators_key:
+            target = without_keys(target)
+        if folds:
+            await self._chat(scope, receive, send, target, ticket, asker, report)
+        else:
+            await self._pass_on(scope, receive, send, target, report)
 
     async def _chat(
         self,
@@ -108,10 +125,11 @@ class Api:
         receive: Receive,
         send: Send,
         target: bytes,
+        ticket: Ticket,
         asker: Asker,
         report: Report,
     ) -> None:
-        raw = await whole_body(receive)
+        raw = await ticket.body(receive, scope["headers"])
         policy = asker.policy
         memory = Memory(
             self._store, scope["headers"], asker.tenant.name, query=scope["query_string"]
@@ -187,7 +205,8 @@ class Api:
         async def rank(search: Search) -> Ranked:
             return await self._rankers.rank(search, folded.terms.shape, policy)
 
-        stream = EventStream(send, turn, head, self._patience) if streaming else None
+        waits = self._patience, self._comment_after
+        stream = EventStream(send, turn, head, *waits) if streaming else None
         try:
             async with aclosing(run(turn, rounds, rank, memory.remember)) as reads:
                 if stream is None:
@@ -220,7 +239,8 @@ class Api:
         if lengths or chunked:
             content: AsyncIterable[bytes] | bytes = upload()
         else:
-            content = await whole_body(receive)
+            content = b""
+            await receive()
             read.set()
         async with cancelled_when_gone(receive, read):
             await self._relay(scope, send, target, content, report, lengths)
@@ -238,9 +258,12 @@ class Api:
         kept = forwarded(scope["headers"], None, self._operators_key)
         headers = [*kept, *(lengths or [])]
         relayed = Relayed(send, report)
+        until = self._upstream.deadline()
         try:
-            async with self._upstream.open(scope["method"], target, headers, content) as response:
-                await relayed.copy(response)
+            async with self._upstream.open(
+                scope["method"], target, headers, content, until
+            ) as response:
+                await relayed.copy(response, until)
         except Broken as failure:
             await relayed.fail(failure)
         else:

@@ -1,6 +1,7 @@
-"""The command line: `serve`, `explain`, `search`, `policy` and `demo`.
+"""The command line: `serve`, `explain`, `search`, `policy`, `doctor`, `healthcheck` and `demo`.
 
-Exit codes: 0 it worked, 2 what was asked for is wrong (settings, file, request).
+Exit codes: 0 it worked, 2 what was asked for is wrong (settings, file, request); `doctor` ends
+with 1 where something should be looked at, and `healthcheck` where the answer is no.
 """
 
 import asyncio
@@ -109,9 +110,9 @@ def serve(**flags: Any) -> None:
     Example: `toolfold serve --upstream https://api.openai.com/v1 --port 8080`, and then
     `base_url="http://127.0.0.1:8080/v1"` in the app.
     """
-    from app.main import serve as run
-
     settings = _settings(flags)
+    from app.main import serve as run  # a second, which what is wrong need not wait for
+
     try:
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             runner.run(run(settings))
@@ -188,6 +189,55 @@ def search(
         views.print_rankings(_console(), best)
     if ranked.fallback:
         typer.echo(f"toolfold: {settings.ranker} was not served: {ranked.fallback}", err=True)
+
+
+@app.command()
+@_with_flags(Settings.model_fields)
+def doctor(
+    call: Annotated[
+        str, typer.Option(metavar="MODEL", help="Also ask this model for one token, at your cost.")
+    ] = "",
+    key: Annotated[
+        str, typer.Option(envvar="OPENAI_API_KEY", help="The upstream's key.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+    **flags: Any,
+) -> None:
+    """Say whether it would work: settings, vocabulary, upstream and store.
+
+    Ends with 0 if all is well, 1 if something should be looked at, 2 if something is broken.
+
+    Example: `toolfold doctor --upstream https://api.openai.com/v1 --call gpt-4o-mini`
+    """
+    from app.doctor import Finding, Trial, examine
+
+    settings = _settings(flags)
+
+    async def ask() -> list[Finding]:
+        return [finding async for finding in examine(settings, Trial(key, call))]
+
+    findings = asyncio.run(ask())
+    if as_json:
+        views.print_json([finding._asdict() for finding in findings])
+    else:
+        views.print_findings(_console(), [tuple(finding) for finding in findings])
+    results = {finding.result for finding in findings}
+    raise typer.Exit(2 if "fail" in results else 1 if "warn" in results else 0)
+
+
+@app.command()
+@_with_flags(("admin_host", "admin_port"))
+def healthcheck(
+    ready: Annotated[bool, typer.Option("--ready", help="Ask for readiness, not life.")] = False,
+    **flags: Any,
+) -> None:
+    """Ask a running Toolfold whether it is alive: for probes that run a command.
+
+    Example: `toolfold healthcheck --ready`
+    """
+    from app.doctor import alive
+
+    raise typer.Exit(0 if alive(_settings(flags), "/readyz" if ready else "/healthz") else 1)
 
 
 @app.command()

@@ -23,7 +23,7 @@ def below_base(scope: Scope) -> bytes | None:
     is not below it, or tries to climb out."""
     path: bytes = scope["raw_path"]
     below = path.removeprefix(_BASE)
-    segments = unquote_to_bytes(path).split(b"/")
+    segments = unquote_to_bytes(path).replace(b"\\", b"/").split(b"/")
     if below == path or not below.startswith(b"/") or b".." in segments or b"." in segments:
         return None
     query: bytes = scope["query_string"]

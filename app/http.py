@@ -9,6 +9,7 @@ Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 OURS = b"x-toolfold-"
@@ -16,15 +17,23 @@ _HOP_BY_HOP = frozenset(
     {
         *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
         *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+        b"alt-svc",
     }
 )
-"""https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1"""
+"""https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1, and what names another server than us."""
 _CREDENTIALS = (b"auth", b"key", b"token", b"cookie", b"secret", b"credential")
 """Parts of the names of headers that say who is calling."""
 _NO_CREDENTIALS = frozenset({b"idempotency-key"})
 _ACCOUNT = frozenset({b"openai-organization", b"openai-project"})
 """What a key may be used for: with the operator's key not the client's to choose."""
 _SET_ANEW = frozenset({b"host", b"content-length", b"expect", b"accept-encoding"})
+
+
+_ECHOES = frozenset(
+    {b"authorization", b"cookie", b"api-key", b"x-api-key", b"x-goog-api-key", b"host"}
+)
+"""Headers of requests: a reply that has them gives a credential away."""
+_ONCE = frozenset({b"content-type", b"content-length", b"server", b"date", b"location"})
 
 
 class ClientGone(Exception):
@@ -60,8 +69,19 @@ def forwarded(
 
 
 def returned(headers: Iterable[tuple[bytes, bytes]], *drop: bytes) -> Headers:
-    """The upstream's headers as the client gets them, less these."""
-    return [(name, value) for name, value in _end_to_end(headers) if name not in drop]
+    """The upstream's headers as the client gets them, less these, and one of what can only
+    be one."""
+    headers = list(headers)
+    dropped = _ECHOES.union(drop)
+    if any(name.lower() == b"transfer-encoding" for name, _ in headers):
+        dropped |= {b"content-length"}  # which of the two holds is not for the client to guess
+    kept: Headers = []
+    for name, value in _end_to_end(headers):
+        if name not in dropped:
+            kept.append((name, value))
+            if name in _ONCE:
+                dropped |= {name}
+    return kept
 
 
 def _end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -91,11 +111,6 @@ async def body_parts(receive: Receive) -> AsyncIterator[bytes]:
             yield part
         if not message.get("more_body"):
             return
-
-
-async def whole_body(receive: Receive) -> bytes:
-    """The request's body. Raises ClientGone."""
-    return b"".join([part async for part in body_parts(receive)])
 
 
 @asynccontextmanager

@@ -117,14 +117,54 @@ class Settings(BaseSettings):
         default=256, ge=1, description="Memory for compiled catalogs, in MB."
     )
     connect_timeout: float = Field(default=5, gt=0, description="Seconds to reach the upstream.")
+    first_byte_timeout: float = Field(
+        default=600, gt=0, description="Seconds until the upstream's reply begins."
+    )
     read_timeout: float = Field(
-        default=600, gt=0, description="Seconds the upstream may be silent."
+        default=600, gt=0, description="Seconds the upstream may be silent in a reply."
+    )
+    total_timeout: float = Field(
+        default=3_600, gt=0, description="Seconds that all of one request may take."
     )
     max_connections: int = Field(default=1_000, ge=1, description="Connections to the upstream.")
     head_after: float = Field(
         default=3,
         ge=0,
         description="Seconds after which a stream begins though its rounds are hidden.",
+    )
+    comment_after: float = Field(
+        default=0,
+        ge=0,
+        description="Seconds of silence behind which a stream gets a comment; 0 for never.",
+    )
+    max_inflight: int = Field(
+        default=1_000, ge=1, description="Requests served at a time; others get a 503."
+    )
+    inflight_mb: int = Field(
+        default=512, ge=1, description="Bodies held for them, in MB; each byte costs about four."
+    )
+    body_mb: int = Field(
+        default=16, ge=1, description="Largest body of a chat request, in MB; others stream."
+    )
+    header_timeout: float = Field(
+        default=10, gt=0, description="Seconds for a request's headers, from the connect on."
+    )
+    body_timeout: float = Field(
+        default=60, gt=0, description="Seconds for its body, and one more for each 64 KB."
+    )
+    send_timeout: float = Field(
+        default=60, gt=0, description="Seconds for which a client may read nothing."
+    )
+    keep_alive: int = Field(
+        default=75, ge=1, description="Seconds that an idle connection of a client stays open."
+    )
+    drain_delay: float = Field(
+        default=5,
+        ge=0,
+        description="Seconds from SIGTERM, with /readyz at 503, to the last accept.",
+    )
+    grace: int = Field(
+        default=60, ge=0, description="Seconds for the running requests behind that."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log line that is written."

@@ -3,6 +3,7 @@
 Never prompts, arguments, tool texts or keys.
 """
 
+import logging
 import sys
 import traceback
 from dataclasses import dataclass, field
@@ -39,6 +40,18 @@ def configure_logging(level: str) -> None:
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+    logging.basicConfig(handlers=[_Libraries()], level=logging.WARNING, force=True)
+
+
+class _Libraries(logging.Handler):
+    """What the server and the loop say, as lines of ours: of a fault its place alone."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, Exception):
+            log_fault("server_fault", error)
+        else:
+            _log.debug("server", said=str(record.msg))
 
 
 @dataclass

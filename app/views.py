@@ -36,6 +36,13 @@ def print_rankings(console: Console, found: Found) -> None:
         console.print(table if hits else f"{escape(query)}: no tool matches")
 
 
+def print_findings(console: Console, findings: list[tuple[str, ...]]) -> None:
+    """A line for each thing that was looked at."""
+    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+    for check, result, detail in findings:
+        console.print(f"[{colours[result]}]{result:4}[/] {check}: {escape(detail)}", soft_wrap=True)
+
+
 def print_plan(console: Console, plan: dict[str, Any]) -> None:
     """The decision, the tools with their rules, the tokens and the manifest."""
     console.print(f"[bold]{plan['decision']}[/]: {plan['reason']}")

@@ -33,7 +33,7 @@ def request_file(tmp_path: Path) -> str:
 
 
 def test_help_has_examples_and_the_version_is_printed() -> None:
-    for command in ("serve", "explain", "search", "demo"):
+    for command in ("serve", "explain", "search", "doctor", "healthcheck", "demo"):
         shown = toolfold(command, "--help")
         assert shown.returncode == 0
         assert b"Example" in shown.stdout

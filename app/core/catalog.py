@@ -12,7 +12,7 @@ import msgspec
 
 from app.core import tools
 from app.core.body import Malformed
-from app.core.codec import decode
+from app.core.codec import decode, is_deeper
 from app.core.errors import BadRequest
 from app.core.findings import Finding, findings
 from app.core.ranking import Ranker
@@ -29,6 +29,10 @@ _SHARED_PREFIX = re.compile(r"([A-Za-z0-9]+)[_-](?=.)")
 _SHARED_BY = 3
 _INVENTED_PREFIX = re.compile(r"[./:]")
 """`functions.get_weather`, `tools/get_weather`: models make these up."""
+_DEEPEST = 62
+"""Levels of one tool, so that a body has 64: some servers die of much less than we do."""
+_LONGEST_MEANT = 1_000
+"""Characters of a wrong name that are looked at."""
 _entries = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -84,23 +88,28 @@ class Catalog:
         return any(self._meant(name, admits))
 
     def _meant(self, name: str, admits: Admits) -> Iterator[list[Tool]]:
+        name = name[:_LONGEST_MEANT]
         for attempt in (name, _INVENTED_PREFIX.split(name)[-1]):
             found = (self.tools[position] for position in self._meanings.get(key(attempt), ()))
             yield [tool for tool in found if admits(tool.name)]
 
     def close(self, name: str, admits: Admits, most: int = 3) -> list[str]:
         """The admitted names most like this one."""
-        ranked = (self.tools[position].name for position, _ in self.index.rank(name))
+        ranked = (
+            self.tools[position].name for position, _ in self.index.rank(name[:_LONGEST_MEANT])
+        )
         return list(islice(filter(admits, ranked), most))
 
 
 def compile_catalog(raw: bytes, count: Count) -> Catalog:
     """Everything that holds for a `tools` array whatever the policy. Slow: tens of
-    milliseconds for hundreds of tools. Raises Malformed: it is not a list."""
+    milliseconds for hundreds of tools. Raises Malformed: it is not a list, or too deep."""
     try:
         entries = [bytes(entry) for entry in _entries.decode(raw)]
     except (msgspec.DecodeError, RecursionError):
         raise Malformed("tools-malformed") from None
+    if any(_is_too_deep(entry) for entry in entries):
+        raise Malformed("tools-too-deep")
     fingerprint = sha256(raw).hexdigest()
     try:
         found = tuple(tools.parse(entry, at) for at, entry in enumerate(entries))
@@ -120,6 +129,11 @@ def compile_catalog(raw: bytes, count: Count) -> Catalog:
         by_name=by_name,
         _meanings=_meanings(found, families),
     )
+
+
+def _is_too_deep(entry: bytes) -> bool:
+    opened = entry.count(b"{") + entry.count(b"[")
+    return opened > _DEEPEST and is_deeper(decode(entry), _DEEPEST)
 
 
 def is_empty(raw: bytes | None) -> bool:

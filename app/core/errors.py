@@ -3,6 +3,7 @@
 ToolfoldError
 ├── BadRequest          the client: a 400 in OpenAI's shape that names the field
 ├── Denied              the client: a 401 or 403, not known or not allowed to
+├── TurnedAway          nobody: more than our limits take, a 413 or 503 of ours
 └── UpstreamFailed      a round did not come to its end
     ├── Refused         the upstream answered with an error status: passed on unchanged
     ├── Erred           the upstream put an error into a reply that began with 200
@@ -37,6 +38,15 @@ class Denied(ToolfoldError):
     status: int = 403
 
 
+@dataclass
+class TurnedAway(ToolfoldError):
+    """A request that our limits do not take."""
+
+    status: int
+    message: str
+    code: str
+
+
 class UpstreamFailed(ToolfoldError):
     """A round that did not come to its end."""
 
@@ -65,3 +75,5 @@ class Broken(UpstreamFailed):
     message: str
     code: str = "upstream_error"
     status: int = 502
+    accepted: bool = True
+    """Whether the upstream may have begun to serve it: sent again it could be paid for twice."""

@@ -10,7 +10,9 @@ from app.core.policy import FIELDS, Policy
 from app.core.tools import parse
 from tests.builders import dumps, tool
 
-BASE = Policy(hidden=("vault*",), direct=("a",), limit=5, max_searches=3, schema_budget="third_party")
+BASE = Policy(
+    hidden=("vault*",), direct=("a",), limit=5, max_searches=3, schema_budget="third_party"
+)
 GOOD: dict[str, tuple[list[tuple[str, str]], Json]] = {
     "nothing": ([], {}),
     "off": ([("mode", "off")], {"mode": "off"}),

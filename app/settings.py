@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.core.policy import MOST_HITS, Mode, Place, Policy, Strategy
+from app.core.policy import MOST_HITS, Dialect, Mode, Place, Policy, Strategy
 
 Patterns = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -53,6 +53,13 @@ class Settings(BaseSettings):
     )
     result_tokens: int = Field(
         default=4_000, ge=1, description="Token budget of one search's result."
+    )
+    dialect: Dialect = Field(
+        default="native",
+        description="How the model speaks tools: native, or as text: json_tag or pformat.",
+    )
+    recover: bool = Field(
+        default=False, description="native: read calls that the model writes as text."
     )
     store: Literal["memory", "redis", "none"] = Field(
         default="memory", description="Where turns are remembered."

@@ -9,6 +9,7 @@ from app.core.tools import Tool
 Mode = Literal["auto", "on", "off"]
 Strategy = Literal["promote", "wrap"]
 Place = Literal["auto", "system"]
+Dialect = Literal["native", "json_tag", "pformat"]
 Exposure = Literal["direct", "deferred", "hidden"]
 
 MOST_HITS = 20
@@ -66,6 +67,10 @@ class Policy:
     system message, where it has one."""
     result_tokens: int = 4_000
     """What one search may add to the conversation, declarations included."""
+    dialect: Dialect = "native"
+    """How the model speaks tools: with the API's own members, or in one of the dialects."""
+    recover: bool = False
+    """With `native`: a call that the model writes as text is read all the same."""
 
     def rule(self, tool: Tool, family: str | None) -> Ruling:
         """Who may see and call this tool; the first rule that matches decides."""

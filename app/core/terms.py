@@ -44,6 +44,10 @@ class Terms:
         """Whether the model may be told of a tool of this name."""
         return self.is_direct(name) or self.admits(name) is not None
 
+    def reaches(self, name: str) -> Tool | None:
+        """The deferred tool that a name is, or can only mean."""
+        return self.admits(name) or self.meant(name)
+
     def meant(self, name: str) -> Tool | None:
         """The deferred tool that a wrong name can only mean."""
         meant = self.shape.catalog.meant(name, self.knows)

@@ -1,0 +1,196 @@
+"""A text with calls in it, read as it arrives.
+
+Text leaves as soon as it cannot be the start of a tag, a call as soon as its tag ends. What
+is between tags and cannot be read is text, whole: its opening tag is let go, and reading
+goes on behind that. Every decision rests on the text alone and not on where it was cut.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from app.core.dialect import tags
+from app.core.dialect.said import Said
+
+Read = Callable[[str], list[Said] | None]
+"""The calls of a tag's body, None where it is not calls."""
+
+_HEAD = re.compile(
+    r"\s*(?:(?P<json>[{\[`])|<|(?:call:\s*)?[\w./:-]{0,128}\s*(?:\Z|\[|(?P<of>[({])))"
+)
+"""How a body may begin: with JSON, with `<invoke`, or with a name and its arguments."""
+_STRING = re.compile(r'\\.|"', re.DOTALL)
+_ENDS = {"tag": tags.BOUNDARY, "fence": tags.FENCE_END, "invoke": tags.INVOKE_END}
+
+
+class _Opened(NamedTuple):
+    """The tag at the head of what waits."""
+
+    kind: str
+    length: int
+    served: bool = False
+    """It was the end of the call before it: it is not text if it opens nothing."""
+
+
+class Scanner:
+    """One reply's text."""
+
+    def __init__(self, read: Read, stops: Iterable[str] = ()) -> None:
+        """`stops`: where one of these stands in the text, the reply is over."""
+        self.stopped = False
+        self._read = read
+        self._stops = [stop for stop in stops if stop]
+        self._rest = ""
+        self._more: list[str] = []
+        self._opened: _Opened | None = None
+        self._from = 0
+        """Where the end of the tag that is open is looked for."""
+        self._quotes = (0, False)
+        """How far the strings of the open body are read, and whether one is open there."""
+        self._out: list[str | Said] = []
+        self._gap: str | None = ""
+        """White space at the head of the reply or behind a call; None within words."""
+        self._has_called = False
+
+    def feed(self, text: str) -> list[str | Said]:
+        """What is decided now, in order."""
+        if self._opened and self._from and ">" not in text and "`" not in text:
+            self._more.append(text)  # a long body: no end can be in it
+            return []
+        self._rest = "".join([self._rest, *self._more, text])
+        self._more = []
+        self._run(last=False)
+        return self._taken()
+
+    def end(self) -> list[str | Said]:
+        """No more text comes."""
+        self._rest = "".join([self._rest, *self._more])
+        self._more = []
+        self._run(last=True)
+        if self._gap and not self._has_called:
+            self._out.append(self._gap)
+        self._gap = None
+        return self._taken()
+
+    def _taken(self) -> list[str | Said]:
+        out, self._out = self._out, []
+        return out
+
+    def _run(self, *, last: bool) -> None:
+        while not self.stopped and (self._inside(last) if self._opened else self._outside(last)):
+            pass
+        if self.stopped:
+            self._rest = ""
+
+    # -- between tags -------------------------------------------------------
+
+    def _outside(self, last: bool) -> bool:
+        """Let text go up to the next tag; whether there was one."""
+        opener = tags.OPENER.search(self._rest)
+        beginning = None if last else tags.BEGINNING.search(self._rest, self._tail(tags.LONGEST))
+        certain = min(
+            opener.start() if opener else len(self._rest),
+            beginning.start() if beginning else len(self._rest),
+        )
+        stop = min((at for s in self._stops if (at := self._rest.find(s)) >= 0), default=-1)
+        if 0 <= stop < certain:
+            self._tell(self._rest[:stop])
+            self.stopped = True
+            return False
+        if opener is not None:
+            self._tell(self._rest[: opener.start()])
+            self._rest = self._rest[opener.start() :]
+            self._open(_Opened(opener.lastgroup or "tag", len(opener[0])))
+            return True
+        held = certain if last else min(certain, self._may_stop())
+        self._tell(self._rest[:held])
+        self._rest = self._rest[held:]
+        return False
+
+    def _may_stop(self) -> int:
+        """Where the beginning of a stop sequence may stand at the end of the text."""
+        longest = max(map(len, self._stops), default=0)
+        for at in range(self._tail(longest), len(self._rest)):
+            if any(stop.startswith(self._rest[at:]) for stop in self._stops):
+                return at
+        return len(self._rest)
+
+    def _tail(self, length: int) -> int:
+        return max(len(self._rest) - length, 0)
+
+    # -- behind an opening tag ------------------------------------------------
+
+    def _open(self, opened: _Opened) -> None:
+        self._opened = opened
+        self._from = 0
+        self._quotes = (opened.length, False)
+
+    def _inside(self, last: bool) -> bool:
+        """Read the body if its end is there; whether anything was decided."""
+        opened = self._opened
+        assert opened is not None, "a tag is open"
+        start = opened.length
+        close = _ENDS[opened.kind].search(self._rest, max(self._from, start))
+        end = close.start() if close else len(self._rest)
+        head = None if opened.kind == "invoke" else _HEAD.match(self._rest, start, end)
+        if opened.kind != "invoke" and head is None:
+            return self._let_go(opened)
+        if close is None and not last:
+            # An end may have begun; a head that is not whole is looked at again.
+            settled = opened.kind == "invoke" or bool(head and head.end() < end)
+            self._from = max(self._from, start, self._tail(tags.LONGEST)) if settled else 0
+            return False
+        if close and head and (head["json"] or head["of"]) and self._in_string(close.start()):
+            self._from = close.end()
+            return True
+        calls = self._calls(opened, start, end)
+        if calls is None:
+            return self._let_go(opened)
+        self._out += calls
+        self._gap, self._has_called = "", True
+        self._after(opened, close)
+        return True
+
+    def _calls(self, opened: _Opened, start: int, end: int) -> list[Said] | None:
+        if opened.kind == "invoke":
+            return self._read(self._rest[:end] + "</invoke>")
+        body = self._rest[start:end]
+        return self._read(body) if body.strip() else None
+
+    def _after(self, opened: _Opened, close: re.Match[str] | None) -> None:
+        """Go on behind the end of a call. A tag that may as well open the next one does so."""
+        self._opened = None
+        if close is None:
+            self._rest = ""
+        elif opened.kind == "invoke" or close[0] == "```" or tags.closes(close[0]):
+            self._rest = self._rest[close.end() :]
+        else:
+            self._rest = self._rest[close.start() :]
+            self._open(_Opened("tag", len(close[0]), served=True))
+
+    def _let_go(self, opened: _Opened) -> bool:
+        """The tag opens nothing that can be read: it is text, or was only an end."""
+        if not opened.served:
+            self._tell(self._rest[: opened.length])
+        self._rest = self._rest[opened.length :]
+        self._opened = None
+        return True
+
+    def _in_string(self, end: int) -> bool:
+        """Whether a JSON string is open at a place: a tag in it is not one."""
+        at, is_open = self._quotes
+        for match in _STRING.finditer(self._rest, at, end):
+            at = match.end()
+            is_open ^= match[0] == '"'
+        self._quotes = (at, is_open)
+        return is_open
+
+    def _tell(self, text: str) -> None:
+        """Words of the reply. White space around calls is not one of them."""
+        if self._gap is not None:
+            text = self._gap + text
+            self._gap = text if not text.strip() else None
+            if self._gap is not None:
+                return
+        if text:
+            self._out.append(text)

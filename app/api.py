@@ -133,7 +133,7 @@ class Api:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, self._policy)
         streaming = folded.body.get("stream") == b"true"
-        rounds = self._rounds(scope, target, folded.terms.reaches, streaming=streaming)
+        rounds = self._rounds(scope, target, folded.reaches, streaming=streaming)
 
         def head() -> Headers:
             report.status = 200

@@ -43,7 +43,8 @@ class Rendered:
     """The tools that a call may name; None where the reply is not read."""
     stops: tuple[str, ...] = ()
     """The client's stop sequences that would have cut a call: they end the text instead."""
-    parallel: bool = True
+    most: int | None = None
+    """Calls that the client takes; any number where there is none."""
     named: bool = False
     """The client chose one tool by its name."""
     demand: Demand | None = None
@@ -95,8 +96,11 @@ def render(request: bytes, dialect: Spoken, beyond: Known) -> Rendered:
 
     messages = rendered(body.get("messages") or b"[]", write)
     bare = Body(body.without(*_OURS))
-    if not declared or choice.kind == "none":
+    if not declared:
         return Rendered(bare.splice({"messages": messages}), dialect, None)
+    known = _admitted(choice, declared, beyond)
+    if choice.kind == "none":
+        return Rendered(bare.splice({"messages": messages}), dialect, known, most=0)
     parallel = body.value("parallel_tool_calls") is not False
     shape = body.value("response_format")
     has_shape = isinstance(shape, dict) and shape.get("type") in ("json_object", "json_schema")
@@ -118,9 +122,9 @@ def render(request: bytes, dialect: Spoken, beyond: Known) -> Rendered:
     return Rendered(
         body=Body(bare.without(*dropped)).splice(members),
         dialect=dialect,
-        known=_admitted(choice, declared, beyond),
+        known=known,
         stops=tuple(stop for stop in stops if stop not in kept),
-        parallel=parallel,
+        most=None if parallel else 1,
         named=choice.kind == "named",
         demand=demand if single else None,
         demanded=demanded(choice),

@@ -194,8 +194,8 @@ class _Choice:
         return told
 
     def _call(self, said: Said) -> list[Json]:
-        """A call as a stream has it; none where the client takes no second one."""
-        if self.called and not self._rendered.parallel:
+        """A call as a stream has it; none where the client takes no more."""
+        if self.called == self._rendered.most:
             return []
         at = self.called
         self.called += 1

@@ -73,10 +73,14 @@ def _body(function: Json, spoken: Spoken) -> str:
     name, arguments = function["name"], function["arguments"]
     order = spoken.order.get(name)
     if spoken.dialect == "pformat" and order is not None:
-        given = json.loads(arguments)
+        given = json.loads(arguments) if arguments.endswith("}") else {None: None}
         if given.keys() <= set(order) and all(_is_flat(one) for one in given.values()):
             texts = [_escaped(given[key]) if key in given else "" for key in order]
             return f"{name}[{'|'.join(texts).rstrip('|')}]"
+    try:
+        json.loads(arguments)
+    except ValueError:  # what is no JSON can stand in a string alone
+        arguments = json.dumps(arguments)
     return f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
 
 

@@ -155,5 +155,5 @@ def _said(call: Json) -> Said | None:
 
 def _longer(content: object, text: str, between: str) -> object:
     if isinstance(content, list) and content:
-        return [*content, {"type": "text", "text": text}]
+        return [*content, {"type": "text", "text": between + text}]
     return f"{content}{between}{text}" if isinstance(content, str) and content else text

@@ -24,8 +24,10 @@ def written(said: Said) -> str:
     """A call as the model is to write it: the body of a tag."""
     if said.kind == "custom":
         arguments = encode({INPUT: said.arguments}).decode()
+    elif not said.arguments.strip():
+        arguments = "{}"
     elif decode_object(said.arguments.encode("utf-8", "surrogatepass")) is None:
-        arguments = encode(said.arguments).decode() if said.arguments.strip() else "{}"
+        arguments = encode(said.arguments).decode()
     else:
         arguments = said.arguments.strip()
     name = encode(said.name).decode()

@@ -1,7 +1,7 @@
 """One request, rendered: its tools in a block of the system message, its tool traffic as
 text, and what has to be asked for in words instead of members."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,7 +77,7 @@ def render(request: bytes, dialect: Spoken, beyond: Known) -> Rendered:
     """The request as text. `beyond`: tools that may be called though it does not declare
     them. Raises Malformed, and BadRequest for what no upstream would take."""
     body = Body(request)
-    declared = {tool.name: tool for tool in _declared(body)}
+    declared = _declared(body)
     choice = read_choice(body.value("tool_choice"))
     if choice.kind == "named" and choice.names[0] not in declared:
         raise BadRequest(
@@ -136,26 +136,35 @@ def overheard(request: bytes, beyond: Known) -> Rendered:
     """A request that stays as it is, to a model that calls tools and at times writes a call
     as text. Raises Malformed and BadRequest."""
     body = Body(request)
-    declared = {tool.name: tool for tool in _declared(body)}
+    declared = _declared(body)
     choice = read_choice(body.value("tool_choice"))
     reads = bool(declared) and choice.kind != "none"
     known = _admitted(choice, declared, beyond) if reads else None
     return Rendered(request, "json_tag", known, named=choice.kind == "named")
 
 
-def _declared(body: Body) -> Iterator[Tool]:
-    """The tools that text can speak of: those of other types are the provider's to run."""
-    raw = body.get("tools")
-    if is_empty(raw):
-        return
+def _declared(body: Body) -> dict[str, Tool]:
+    """The tools that text can speak of, by name: those of other types are the provider's to
+    run. Raises Malformed, and BadRequest for a tool without a name or a name twice."""
+    raw = body.get("tools") or b"[]"
     try:
-        entries = _entries.decode(raw or b"[]")
+        entries = [] if is_empty(raw) else _entries.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         raise Malformed("tools-malformed") from None
+    declared: dict[str, Tool] = {}
     for at, entry in enumerate(entries):
         tool = tools.parse(bytes(entry), at)
-        if tool.type in ("function", "custom"):
-            yield tool
+        if tool.type not in ("function", "custom"):
+            continue
+        if tool.name in declared:
+            where = f"tools[{at}].{tool.type}.name"
+            raise BadRequest(
+                f"Tool names must be unique: `{where}` declares `{tool.name[:64]}` again. "
+                "Rename one of the two or leave it out.",
+                where,
+            )
+        declared[tool.name] = tool
+    return declared
 
 
 def _admitted(choice: Choice, declared: Mapping[str, Tool], beyond: Known) -> Known:

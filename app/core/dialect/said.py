@@ -105,10 +105,10 @@ def read_object(text: str, known: Known) -> Said | None:
     if not isinstance(name, str) or (key is None and members.keys() - _BESIDE):
         return None
     given = members[key] if key else "{}"
-    if given.startswith('"'):  # an object in a string
-        given = decode(given).strip()
-        if given and not isinstance(decode(given), dict):
-            return None
+    if given.startswith('"'):  # an object in a string; or what the model takes for one
+        given = decode(given)
+        if not _is_object(given) and (tool := known(name)) and tool.type == "function":
+            return Said(name, given)
     return call_of(name, "{}" if given == "null" else given, known)
 
 
@@ -196,6 +196,13 @@ def _raw_fails(text: str) -> bool:
     except (ValueError, RecursionError):
         return True
     return False
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return not text.strip() or isinstance(decode(text), dict)
+    except ValueError:
+        return False
 
 
 def _members(text: str) -> dict[str, str]:

@@ -146,6 +146,11 @@ def test_arguments_keep_their_bytes() -> None:
     )
 
 
+def test_arguments_that_are_no_object_are_the_models_word() -> None:
+    text = '<tool_call>{"name": "shell", "arguments": "{\\"command\\": "}</tool_call>'
+    assert read(text) == ("", [("shell", '{"command": ')])
+
+
 def test_a_line_end_in_a_string_is_mended() -> None:
     text = '<tool_call>{"name": "shell", "arguments": {"command": "a\nb"}}</tool_call>'
     assert json.loads(read(text)[1][0][1]) == {"command": "a\nb"}

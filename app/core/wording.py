@@ -24,6 +24,7 @@ QUERIES = (
 LIMIT = "Most tools to load for each phrase (default {default}, at most {most})."
 
 SIGNATURES = "More tools, as name(required, optional?): purpose"
+POSITIONS = "More tools, as name[first|second?]: purpose"
 SENTENCES = "More tools, as name: purpose"
 FAMILIES = (
     "More tools by family; a full name is the prefix before `:` and one of the words after it"

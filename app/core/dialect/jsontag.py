@@ -2,7 +2,7 @@
 
 import re
 
-from app.core.codec import decode_object, encode
+from app.core.codec import decode, decode_object, encode
 from app.core.dialect.said import (
     INPUT,
     Known,
@@ -40,6 +40,18 @@ def read(body: str, known: Known) -> list[Said] | None:
         return _read(body, known)
     except (ValueError, RecursionError, ArithmeticError):
         return None
+
+
+def is_to_the_letter(body: str) -> bool:
+    """Whether JSON is calls as they should be written, and nothing else: each a name and an
+    object of arguments. An answer in JSON is not taken for a call."""
+    try:
+        read = [decode(text) for text in values(body)]
+    except (ValueError, RecursionError, ArithmeticError):
+        return False
+    return all(
+        one.keys() == {"name", "arguments"} and isinstance(one["arguments"], dict) for one in read
+    )
 
 
 def _read(body: str, known: Known) -> list[Said] | None:

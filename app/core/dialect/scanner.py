@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from app.core.dialect import tags
+from app.core.dialect import jsontag, tags
 from app.core.dialect.said import Said
 
 Read = Callable[[str], list[Said] | None]
@@ -19,8 +19,14 @@ _HEAD = re.compile(
     r"\s*(?:(?P<json>[{\[`])|<|(?:call:\s*)?[\w./:-]{0,128}\s*(?:\Z|\[|(?P<of>[({])))"
 )
 """How a body may begin: with JSON, with `<invoke`, or with a name and its arguments."""
+_HEADS = {"tag": _HEAD, "fence": _HEAD, "json": tags.CALL_HEAD}
 _STRING = re.compile(r'\\.|"', re.DOTALL)
-_ENDS = {"tag": tags.BOUNDARY, "fence": tags.FENCE_END, "invoke": tags.INVOKE_END}
+_ENDS = {
+    "tag": tags.BOUNDARY,
+    "fence": tags.FENCE_END,
+    "json": tags.FENCE_END,
+    "invoke": tags.INVOKE_END,
+}
 
 
 class _Opened(NamedTuple):
@@ -30,6 +36,10 @@ class _Opened(NamedTuple):
     length: int
     served: bool = False
     """It was the end of the call before it: it is not text if it opens nothing."""
+
+
+def _is_json(opened: _Opened, head: re.Match[str]) -> bool:
+    return opened.kind == "json" or bool(head["json"] or head["of"])
 
 
 class Scanner:
@@ -132,15 +142,16 @@ class Scanner:
         start = opened.length
         close = _ENDS[opened.kind].search(self._rest, max(self._from, start))
         end = close.start() if close else len(self._rest)
-        head = None if opened.kind == "invoke" else _HEAD.match(self._rest, start, end)
-        if opened.kind != "invoke" and head is None:
+        pattern = _HEADS.get(opened.kind)
+        head = pattern.match(self._rest, start, end) if pattern else None
+        if pattern and head is None:
             return self._let_go(opened)
         if close is None and not last:
             # An end may have begun; a head that is not whole is looked at again.
-            settled = opened.kind == "invoke" or bool(head and head.end() < end)
+            settled = pattern is None or bool(head and head.end() < end)
             self._from = max(self._from, start, self._tail(tags.LONGEST)) if settled else 0
             return False
-        if close and head and (head["json"] or head["of"]) and self._in_string(close.start()):
+        if close and head and _is_json(opened, head) and self._in_string(close.start()):
             self._from = close.end()
             return True
         calls = self._calls(opened, start, end)
@@ -155,6 +166,8 @@ class Scanner:
         if opened.kind == "invoke":
             return self._read(self._rest[:end] + "</invoke>")
         body = self._rest[start:end]
+        if opened.kind == "json" and not jsontag.is_to_the_letter(body):
+            return None
         return self._read(body) if body.strip() else None
 
     def _after(self, opened: _Opened, close: re.Match[str] | None) -> None:

@@ -2,7 +2,9 @@
 
 Models write `<tool_call>` in many ways: without the underscore, with the pipes of special
 tokens, with a slash too many, as the name of a fenced block. All of them are read; one is
-written. Text that is only quoted may not look like a tag, so there its `<` is rewritten.
+written. Some put the call into a fenced block of JSON: that is read where it is a call to the
+letter, since it may as well be an answer. Text that is only quoted may not look like a tag, so
+there its `<` is rewritten.
 """
 
 import re
@@ -17,7 +19,8 @@ FENCE_END = re.compile(f"```|{BOUNDARY.pattern}", re.IGNORECASE)
 INVOKE_END = re.compile("</invoke>", re.IGNORECASE)
 INVOKE = r"<invoke\s{1,8}name\s{0,8}=\s{0,8}[^<>\n]{1,160}>"
 OPENER = re.compile(
-    rf"(?P<tag>{BOUNDARY.pattern})|(?P<fence>``` ?{_NAME} {{0,8}}\r?\n)|(?P<invoke>{INVOKE})",
+    rf"(?P<tag>{BOUNDARY.pattern})|(?P<fence>``` ?{_NAME} {{0,8}}\r?\n)"
+    rf"|(?P<json>``` ?json {{0,8}}\r?\n)|(?P<invoke>{INVOKE})",
     re.IGNORECASE,
 )
 LONGEST = 256
@@ -70,7 +73,11 @@ _BEGINNINGS = (
     ["<", _LEAKED, *_TAG_NAME, _LEAKED],
     ["<", _LEAKED, *"call:", *_TAG_NAME, _LEAKED],
     ["`", "`", "`", " ?", *_TAG_NAME, " {0,8}", "\r?"],
+    ["`", "`", "`", " ?", *"json", " {0,8}", "\r?"],
     ["<", *"invoke", r"\s{1,8}", *"name", r"\s{0,8}", "=", r"\s{0,8}", r"[^<>\n]{1,160}"],
 )
 BEGINNING = re.compile(rf"(?:{'|'.join(map(_partial, _BEGINNINGS))})\Z", re.IGNORECASE)
 """The end of a text that may be the beginning of an opening tag."""
+_TO_THE_LETTER = [r"\s{0,64}", r"\[?", r"\s{0,64}", "{", r"\s{0,64}", *'"name"', r"\s{0,64}", ":"]
+CALL_HEAD = re.compile(rf"{_partial(_TO_THE_LETTER)}(?:\Z|(?<=:))")
+"""The head of a block of JSON that may be a call to the letter."""

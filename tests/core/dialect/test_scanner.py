@@ -31,6 +31,7 @@ WRITTEN = {
     "a fenced block": f"```tool_call\n{CALL}\n```",
     "a fence closed by a tag": f"```tool_call\n{CALL}\n</tool_call>",
     "a fence in a tag": f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>",
+    "a fence of JSON, to the letter": f"```json\n{CALL}\n```",
     "unclosed": f"<tool_call>{CALL}",
     "unclosed fence": f"```tool_call\n{CALL}\n",
     "args": '<tool_call>{"name": "get_weather", "args": {"city": "Oslo"}}</tool_call>',
@@ -93,7 +94,10 @@ def test_several_in_a_list() -> None:
 BODY = "<tool_call>{}</tool_call>"
 TEXT = {
     "an ordinary answer": CALL,
-    "an answer in a fence": f"```json\n{CALL}\n```",
+    "an answer in a fence": f"```json\n{CALL.replace('arguments', 'args')}\n```",
+    "an answer with more in it": f'```json\n{CALL[:-1]}, "note": "such"}}\n```',
+    "an unknown name in a fence": '```json\n{"name": "send_fax", "arguments": {}}\n```',
+    "another JSON in a fence": '```json\n{"a": {"name": "get_weather"}}\n```',
     "an unknown name": '<tool_call>{"name": "send_fax", "arguments": {}}</tool_call>',
     "an unknown name beside a known one": (
         f'<tool_call>{CALL}\n{{"name": "send_fax", "arguments": {{}}}}</tool_call>'
@@ -194,6 +198,7 @@ def test_a_stop_sequence_ends_the_text(text: str, stops: list[str], words: str) 
 
 
 PIECES = [
+    *("```json\n", "[", "]", "}\n```"),
     *("<tool_call>", "</tool_call>", "<|tool_call>", "<tool_call|>", "```tool_call\n", "```", "\n"),
     *(CALL, '{"name": "', "ping", '"}', '"', "\\", "{", "}", "call:", "ping[]", "two[a|b]", " "),
     *('<invoke name="ping">', "</invoke>", "<", "tool", "é", "a]", "two[", "STOP", "ST", ","),

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := app bench tests
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench clean
+.PHONY: demo test check run bench dialects clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -25,6 +25,10 @@ run: $(VENV)/demo.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+
+# DIALECTS_CLIENTS: a directory of client scripts; DIALECTS_MODEL_URL, DIALECTS_MODEL: a model.
+dialects: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.dialects
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

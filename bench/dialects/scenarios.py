@@ -4,6 +4,7 @@ streamed and not. Each question needs a tool whose result nobody can guess."""
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -98,10 +99,10 @@ def _scenarios(api: Any) -> dict[str, Callable[[], str]]:
     for stream in (False, True):
         framing = "streamed" if stream else "buffered"
         for index, task in enumerate(TASKS):
-            found[f"{task.name}, {framing}"] = lambda i=index, s=stream: asked(i, s)  # type: ignore[misc]
-        found[f"a conversation, {framing}"] = lambda s=stream: conversation(s)  # type: ignore[misc]
+            found[f"{task.title}, {framing}"] = partial(asked, index, stream)
+        found[f"a conversation, {framing}"] = partial(conversation, stream)
         for word, value in {"required": "required", "a name": named, "none": "none"}.items():
-            found[f"tool_choice {word}, {framing}"] = lambda v=value, s=stream: choice(v, s)  # type: ignore[misc]
+            found[f"tool_choice {word}, {framing}"] = partial(choice, value, stream)
     return found
 
 

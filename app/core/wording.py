@@ -67,20 +67,23 @@ HOW_TO_CALL = (
     "{{...}}}}; `{bridge}` shows a tool's parameters."
 )
 
+# The tag is shown with a space: many vocabularies hold `<tool_call>` as one special token, and
+# a model that was not trained on it cannot copy it. Measured with a 1.5B coder model: shown
+# without the space it wrote bare JSON, shown with it nearly every call stood in its tags.
 _PROTOCOL = (
     "# Tools\n\nYou can call the tools listed below. To call one, write its name and its arguments "
     "between these tags:\n{example}\n"
     "- Call a tool when the request needs what it does: do not say what you would do, and do not "
     "make up its result. Otherwise answer in plain words, without tags.\n{rules}\n"
     "- Several calls may follow one another, each in tags of its own. Stop after the last one: "
-    "the results come back to you in <tool_result> blocks. Never write such a block."
+    "you are then told the results."
 )
 PROTOCOL_JSON_TAG = _PROTOCOL.format(
-    example='<tool_call>{"name": "TOOL_NAME", "arguments": {"ARGUMENT": "VALUE"}}</tool_call>',
+    example='<tool_call >{"name": "TOOL_NAME", "arguments": {"ARGUMENT": "VALUE"}}</tool_call>',
     rules="- `arguments` is a JSON object that fits the tool's `parameters`.",
 )
 PROTOCOL_PFORMAT = _PROTOCOL.format(
-    example="<tool_call>TOOL_NAME[VALUE|VALUE]</tool_call>",
+    example="<tool_call >TOOL_NAME[VALUE|VALUE]</tool_call>",
     rules=(
         "- The list shows a tool as name[argument: type|optional?: type]. Write the values alone, "
         "without the names of the arguments and without quotes, in the order of the list (it is "
@@ -88,9 +91,10 @@ PROTOCOL_PFORMAT = _PROTOCOL.format(
         "Without arguments: name[].\n"
         r"- Inside a value write \| for |, \] for ] and \\ for \."
         "\n- A tool that the list shows as name{argument: type} is called with JSON: "
-        '<tool_call>{"name": "name", "arguments": {"argument": "value"}}</tool_call>'
+        '<tool_call >{"name": "name", "arguments": {"argument": "value"}}</tool_call>'
     ),
 )
+REMINDER = "When a tool fits the request, your reply is its <tool_call > and nothing else."
 ONE_CALL = "Make one call at most in each reply."
 ANSWER_JSON = "When you answer without calling a tool, answer with one JSON value and nothing else."
 ANSWER_SCHEMA = (

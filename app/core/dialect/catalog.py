@@ -1,7 +1,7 @@
 """What the model reads of the tools: the protocol and one entry for each tool.
 
-The protocol comes first and the tools last, so that a tool that is promoted moves nothing
-before it. Descriptions are hostile text: they cannot look like a tag, nor like another tool.
+The protocol comes first and the tools behind it, so that a tool that is promoted moves
+nothing before it. Descriptions are hostile text: they cannot look like a tag, nor like another tool.
 """
 
 import re
@@ -37,7 +37,7 @@ def block(
     pieces += [] if parallel else [wording.ONE_CALL]
     pieces += [_answer(shape)] if shape is not None else []
     pieces += ["<tools>\n" + "\n".join(map(entry, tools)) + "\n</tools>"]
-    pieces += [demand] if (demand := demanded(choice)) else []
+    pieces += [demanded(choice) or wording.REMINDER]
     return "\n\n".join(pieces)
 
 

@@ -95,7 +95,7 @@ def test_a_description_cannot_leave_the_catalog() -> None:
 
 def test_a_tool_that_is_promoted_moves_nothing_before_it() -> None:
     for dialect in ("json_tag", "pformat"):
-        before = system(rendered(dialect, [WEATHER])).removesuffix("\n</tools>")
+        before, _, _ = system(rendered(dialect, [WEATHER])).partition("\n</tools>")
         assert system(rendered(dialect, [WEATHER, MATH])).startswith(before)
 
 
@@ -105,7 +105,7 @@ ALLOWED = {
     "allowed_tools": {"mode": "required", "tools": [NAMED]},
 }
 CHOICES: dict[str, tuple[Any, str, list[str], str | None]] = {
-    "auto": ("auto", "</tools>", ["get_weather", "math"], None),
+    "auto": ("auto", "<tool_call > and nothing else.", ["get_weather", "math"], None),
     "required": (
         "required",
         "You must call a tool in this reply.",

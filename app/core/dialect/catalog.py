@@ -1,7 +1,8 @@
 """What the model reads of the tools: the protocol and one entry for each tool.
 
 The protocol comes first and the tools behind it, so that a tool that is promoted moves
-nothing before it. Descriptions are hostile text: they cannot look like a tag, nor like another tool.
+nothing before it. Descriptions are hostile text: they cannot look like a tag, nor like
+another tool.
 """
 
 import re

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.dialect.scanner import Scanner
 from tests.core.dialect.builders import read
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
@@ -174,8 +175,6 @@ def test_parameters_of_invoke_get_their_types() -> None:
 
 
 def test_text_leaves_as_soon_as_it_cannot_be_a_tag() -> None:
-    from app.core.dialect.scanner import Scanner
-
     scanner = Scanner(lambda _: None)
     told = [scanner.feed(piece) for piece in ("a", "<", "b", "<to", "ol_", "x", "``", "`py", "\n")]
     assert told == [["a"], [], ["<b"], [], [], ["<tool_x"], [], ["```py"], ["\n"]]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from app.core.chunks import DONE, END, Chunk, as_chunk, as_completion, fold
 from app.core.codec import Json
 from app.core.dialect.speech import Speech
+from app.core.errors import BadRequest
 from tests.builders import body, dumps, reply, streamed
 from tests.core.dialect.builders import KNOWN, TOOLS
 
@@ -252,8 +253,6 @@ def test_no_reply_of_any_shape_fails(chunks: list[Json], dialect: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from(["messages", "tools", "tool_choice", "stop", "n"]), values))
 def test_what_cannot_be_read_goes_out_as_it_is(request_: Json) -> None:
-    from app.core.errors import BadRequest
-
     try:
         spoken = Speech(dumps(request_), "json_tag")
     except BadRequest:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.core.chunks import dicts
 from app.core.codec import Json, decode, encode
 from app.core.tools import Tool
 
@@ -73,13 +72,11 @@ def values(text: str) -> list[str]:
     at = _skipped(text, 0)
     while at < len(text):
         value, end = _lenient.raw_decode(text, at)
-        entries = list(dicts(value)) if isinstance(value, list) else [value]
-        if not all(isinstance(entry, dict) for entry in entries) or not entries:
-            raise ValueError("not an object")
-        if isinstance(value, list) and len(entries) != len(value):
+        entries = value if isinstance(value, list) else [value]
+        if not entries or not all(isinstance(entry, dict) for entry in entries):
             raise ValueError("not objects alone")
-        single = isinstance(value, dict)
-        found += [text[at:end]] if single else [encode(one).decode() for one in entries]
+        is_list = isinstance(value, list)
+        found += [encode(one).decode() for one in entries] if is_list else [text[at:end]]
         at = _skipped(text, end)
     return found
 

@@ -51,6 +51,8 @@ class Scanner:
         self._read = read
         self._stops = [stop for stop in stops if stop]
         self._rest = ""
+        self._at = 0
+        """What stands before this in the rest has been dealt with."""
         self._more: list[str] = []
         self._opened: _Opened | None = None
         self._from = 0
@@ -67,54 +69,53 @@ class Scanner:
         if self._opened and self._from and ">" not in text and "`" not in text:
             self._more.append(text)  # a long body: no end can be in it
             return []
-        self._rest = "".join([self._rest, *self._more, text])
-        self._more = []
-        self._run(last=False)
-        return self._taken()
+        return self._go_on(text, last=False)
 
     def end(self) -> list[str | Said]:
         """No more text comes."""
-        self._rest = "".join([self._rest, *self._more])
-        self._more = []
-        self._run(last=True)
+        out = self._go_on("", last=True)
         if self._gap and not self._has_called:
-            self._out.append(self._gap)
+            out.append(self._gap)
         self._gap = None
-        return self._taken()
+        return out
 
-    def _taken(self) -> list[str | Said]:
+    def _go_on(self, text: str, *, last: bool) -> list[str | Said]:
+        self._rest = "".join([self._rest, *self._more, text])
+        self._more = []
+        while not self.stopped and (self._inside(last) if self._opened else self._outside(last)):
+            pass
+        self._forget()
         out, self._out = self._out, []
         return out
 
-    def _run(self, *, last: bool) -> None:
-        while not self.stopped and (self._inside(last) if self._opened else self._outside(last)):
-            pass
-        if self.stopped:
-            self._rest = ""
+    def _forget(self) -> None:
+        """Drop what has been dealt with."""
+        at = len(self._rest) if self.stopped else self._at
+        self._rest, self._at = self._rest[at:], 0
+        self._from = max(self._from - at, 0)
+        self._quotes = (max(self._quotes[0] - at, 0), self._quotes[1])
 
     # -- between tags -------------------------------------------------------
 
     def _outside(self, last: bool) -> bool:
         """Let text go up to the next tag; whether there was one."""
-        opener = tags.OPENER.search(self._rest)
+        opener = tags.OPENER.search(self._rest, self._at)
         beginning = None if last else tags.BEGINNING.search(self._rest, self._tail(tags.LONGEST))
         certain = min(
             opener.start() if opener else len(self._rest),
             beginning.start() if beginning else len(self._rest),
         )
-        stop = min((at for s in self._stops if (at := self._rest.find(s)) >= 0), default=-1)
-        if 0 <= stop < certain:
-            self._tell(self._rest[:stop])
+        found = (self._rest.find(s, self._at, certain + len(s) - 1) for s in self._stops)
+        stop = min((at for at in found if at >= 0), default=-1)
+        if stop >= 0:
+            self._tell(stop)
             self.stopped = True
             return False
         if opener is not None:
-            self._tell(self._rest[: opener.start()])
-            self._rest = self._rest[opener.start() :]
+            self._tell(opener.start())
             self._open(_Opened(opener.lastgroup or "tag", len(opener[0])))
             return True
-        held = certain if last else min(certain, self._may_stop())
-        self._tell(self._rest[:held])
-        self._rest = self._rest[held:]
+        self._tell(certain if last else min(certain, self._may_stop()))
         return False
 
     def _may_stop(self) -> int:
@@ -126,20 +127,20 @@ class Scanner:
         return len(self._rest)
 
     def _tail(self, length: int) -> int:
-        return max(len(self._rest) - length, 0)
+        return max(len(self._rest) - length, self._at)
 
     # -- behind an opening tag ------------------------------------------------
 
     def _open(self, opened: _Opened) -> None:
         self._opened = opened
         self._from = 0
-        self._quotes = (opened.length, False)
+        self._quotes = (self._at + opened.length, False)
 
     def _inside(self, last: bool) -> bool:
         """Read the body if its end is there; whether anything was decided."""
         opened = self._opened
         assert opened is not None, "a tag is open"
-        start = opened.length
+        start = self._at + opened.length
         close = _ENDS[opened.kind].search(self._rest, max(self._from, start))
         end = close.start() if close else len(self._rest)
         pattern = _HEADS.get(opened.kind)
@@ -164,7 +165,7 @@ class Scanner:
 
     def _calls(self, opened: _Opened, start: int, end: int) -> list[Said] | None:
         if opened.kind == "invoke":
-            return self._read(self._rest[:end] + "</invoke>")
+            return self._read(self._rest[self._at : end] + "</invoke>")
         body = self._rest[start:end]
         if opened.kind == "json" and not jsontag.is_to_the_letter(body):
             return None
@@ -174,19 +175,20 @@ class Scanner:
         """Go on behind the end of a call. A tag that may as well open the next one does so."""
         self._opened = None
         if close is None:
-            self._rest = ""
+            self._at = len(self._rest)
         elif opened.kind == "invoke" or close[0] == "```" or tags.closes(close[0]):
-            self._rest = self._rest[close.end() :]
+            self._at = close.end()
         else:
-            self._rest = self._rest[close.start() :]
+            self._at = close.start()
             self._open(_Opened("tag", len(close[0]), served=True))
 
     def _let_go(self, opened: _Opened) -> bool:
         """The tag opens nothing that can be read: it is text, or was only an end."""
-        if not opened.served:
-            self._tell(self._rest[: opened.length])
-        self._rest = self._rest[opened.length :]
         self._opened = None
+        if opened.served:
+            self._at += opened.length
+        else:
+            self._tell(self._at + opened.length)
         return True
 
     def _in_string(self, end: int) -> bool:
@@ -198,8 +200,9 @@ class Scanner:
         self._quotes = (at, is_open)
         return is_open
 
-    def _tell(self, text: str) -> None:
-        """Words of the reply. White space around calls is not one of them."""
+    def _tell(self, end: int) -> None:
+        """Let go of text up to a place. White space around calls is no part of the reply."""
+        text, self._at = self._rest[self._at : end], end
         if self._gap is not None:
             text = self._gap + text
             self._gap = text if not text.strip() else None

@@ -16,7 +16,7 @@ _LEAKED = "[|/ ]{0,3}"
 BOUNDARY = re.compile(f"<{_LEAKED}(?:call:)?{_NAME}{_LEAKED}>", re.IGNORECASE)
 """A tag in any variant. Whether it opens or closes is seen from where it stands."""
 FENCE_END = re.compile(f"```|{BOUNDARY.pattern}", re.IGNORECASE)
-INVOKE_END = re.compile("</invoke>", re.IGNORECASE)
+INVOKE_END = re.compile(r"</invoke>|(?=<invoke\s)", re.IGNORECASE)
 INVOKE = r"<invoke\s{1,8}name\s{0,8}=\s{0,8}[^<>\n]{1,160}>"
 OPENER = re.compile(
     rf"(?P<tag>{BOUNDARY.pattern})|(?P<fence>``` ?{_NAME} {{0,8}}\r?\n)"

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.demo.loopback import free_ports
-from app.demo.proxy import toolfold
 from bench.dialects.scenarios import DIALECTS, Outcome
 from bench.process import running
 
@@ -44,17 +43,19 @@ def outcomes(folder: Path) -> Iterator[Outcome]:
 def _run(
     folder: Path, dialect: str, flags: tuple[str, ...], limits: tuple[str, ...]
 ) -> dict[tuple[str, str], tuple[str, str]]:
-    model, text_only, *own = free_ports(4)
+    model, text_only, port, admin = free_ports(4)
+    url = f"http://127.0.0.1:{port}/v1"
     upstream = [sys.executable, "-B", str(folder / "upstream.py"), "--port", str(model), *limits]
     adapter = [sys.executable, "-m", "bench.dialects.textonly", str(text_only)]
     adapter += [f"http://127.0.0.1:{model}/v1", dialect]
+    proxy = [sys.executable, "-m", "app", "serve", "--port", str(port)]
+    proxy += ["--admin-port", str(admin), "--upstream", f"http://127.0.0.1:{text_only}/v1"]
+    proxy += ["--dialect", dialect, *flags]
     with (
         tempfile.TemporaryDirectory() as out,
         running(upstream, port=model, path="/health"),
         running(adapter, port=text_only, path="/v1/models"),
-        toolfold(
-            f"http://127.0.0.1:{text_only}/v1", "--dialect", dialect, *flags, ports=own
-        ) as url,
+        running(proxy, port=admin, path="/readyz"),
     ):
         environ = {**os.environ, "OUT": out, "UPSTREAM_URL": f"http://127.0.0.1:{model}"}
         subprocess.run(

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := app bench docs tests
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench docs clean
+.PHONY: demo test check run bench dialects docs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -30,6 +30,10 @@ bench: $(VENV)/dev.stamp
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m docs
+
+# DIALECTS_CLIENTS: a directory of client scripts; DIALECTS_MODEL_URL, DIALECTS_MODEL: a model.
+dialects: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.dialects
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -9,8 +9,10 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from app.catalogs import Catalogs
-from app.core.body import Malformed
+from app.core.body import Body, Malformed
 from app.core.conversation import Conversation
+from app.core.dialect.said import Known
+from app.core.dialect.speech import nothing
 from app.core.errors import Broken, ToolfoldError
 from app.core.hits import Ranked
 from app.core.plan import (
@@ -47,6 +49,7 @@ from app.http import (
 from app.identity import Asker, Identity
 from app.memory import Memory
 from app.rankers.rankers import Rankers
+from app.spoken import Single, SpokenRounds, is_to_be_spoken, spoken
 from app.stores import Store
 from app.telemetry import Report, log_fault
 from app.upstream import Rounds, Upstream
@@ -128,7 +131,10 @@ class Api:
                 await self._turn(scope, send, target, planned, policy, memory, report)
             else:
                 content = planned.body if isinstance(planned, Trim) else raw
-                await self._relay(scope, send, target, content, report)
+                if is_to_be_spoken(content, policy):
+                    await self._speak(scope, send, target, content, policy, report)
+                else:
+                    await self._relay(scope, send, target, content, report)
 
     async def _plan(self, raw: bytes, policy: Policy, memory: Memory) -> tuple[Plan, Shape | None]:
         """What to do with the request. Whatever goes wrong in here is no reason to lose it,
@@ -174,8 +180,7 @@ class Api:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, policy)
         streaming = folded.body.get("stream") == b"true"
-        headers = forwarded(scope["headers"], b"identity", self._operators_key)
-        rounds = Rounds(self._upstream, target, headers, streaming=streaming)
+        rounds = self._rounds(scope, target, policy, folded.reaches, streaming=streaming)
 
         def head() -> Headers:
             report.status = 200
@@ -202,6 +207,43 @@ class Api:
                 await stream.end()
         finally:
             report.played(turn)
+
+    async def _speak(
+        self,
+        scope: Scope,
+        send: Send,
+        target: bytes,
+        content: bytes,
+        policy: Policy,
+        report: Report,
+    ) -> None:
+        """A request that is not folded, to an upstream that is spoken to as text."""
+        single = Single()
+        streaming = Body(content).get("stream") == b"true"
+        rounds = self._rounds(scope, target, policy, nothing, streaming=streaming)
+
+        def head() -> Headers:
+            report.status, report.rounds = 200, single.rounds
+            return [*returned(rounds.headers, *FRAMING), *report.headers()]
+
+        stream = EventStream(send, single, head, self._patience) if streaming else None
+        try:
+            async with aclosing(single.run(rounds, content)) as reads:
+                await (write_whole(send, reads, head) if stream is None else stream.write(reads))
+        except ToolfoldError as failure:
+            report.error = type(failure).__name__
+            report.status = await write_failure(send, failure, report.headers(), single.rounds)
+        else:
+            if stream is not None:
+                await stream.end()
+
+    def _rounds(
+        self, scope: Scope, target: bytes, policy: Policy, beyond: Known, *, streaming: bool
+    ) -> Rounds | SpokenRounds:
+        """The rounds of one request, in the dialect of the upstream's model."""
+        headers = forwarded(scope["headers"], b"identity", self._operators_key)
+        rounds = Rounds(self._upstream, target, headers, streaming=streaming)
+        return spoken(rounds, policy, beyond)
 
     async def _pass_on(
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from time import perf_counter
+from typing import Protocol
 
 import httpx2
 
@@ -11,7 +12,6 @@ from app import sse
 from app.core.chunks import DONE, Chunk, as_completion, fold
 from app.core.codec import decode_object, encode
 from app.core.errors import BadRequest, Broken, Denied, Erred, Refused, ToolfoldError
-from app.core.turn import Turn
 from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
 from app.telemetry import Report
@@ -33,11 +33,17 @@ Head = Callable[[], Headers]
 when they are needed."""
 
 
+class Spending(Protocol):
+    """What wants to know that the client has its 200."""
+
+    status_is_spent: bool
+
+
 class EventStream:
     """A streamed reply. Its status waits for the first visible chunk, so that a refusal of
     any round can still have its own."""
 
-    def __init__(self, send: Send, turn: Turn, head: Head, patience: float) -> None:
+    def __init__(self, send: Send, turn: Spending, head: Head, patience: float) -> None:
         self._send = send
         self._turn = turn
         self._head = head

@@ -34,6 +34,7 @@ Each file imports only from files that stand before it in this list (a test hold
     address       whom a call is for
     round         one upstream reply, held back until it is known whom it is for
     reply         the one reply that the rounds of a turn add up to
+    dialect     tools as text, for models that have no tool calling
     verdict       what is to be done about a call that the model got wrong
     turn          one client request, played in rounds
 """

@@ -18,6 +18,7 @@ from app.core.policy import MOST_HITS, Policy
 from app.core.restore import restore
 from app.core.shape import Shape, free_name
 from app.core.terms import Terms
+from app.core.tools import Tool, parse
 from app.core.wrap import declaration
 
 _LIMITS = ("max_completion_tokens", "max_tokens")
@@ -100,6 +101,13 @@ class Fold:
         if promoted in self.found:
             return "an earlier search found it"
         return "the last tool, since a call is required"
+
+    def reaches(self, name: str) -> Tool | None:
+        """The tool that a call may name though it is not declared: a deferred one, or ours
+        when it may not be used any more."""
+        ours = {self.terms.bridge: self.bridge, self.terms.wrapper: self.wrapper}
+        raw = ours.get(name) if self.terms.shape.deferred else None
+        return parse(raw, 0) if raw else self.terms.reaches(name)
 
     def request(
         self,

@@ -17,6 +17,7 @@ from app.catalogs import Catalogs
 from app.guard import Guard
 from app.identity import Identity
 from app.lifecycle import Lifecycle, Server, listener
+from app.planner import Planner
 from app.policies import Policies
 from app.policies.watch import PolicyFile
 from app.protocol import Deadlines, strict
@@ -56,7 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     api = Api(
         upstream,
-        catalogs,
+        Planner(catalogs, rankers),
         rankers,
         store,
         identity,

@@ -21,11 +21,12 @@ from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
+from app.core.declared import fitted
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange, shown
 from app.core.hits import Ranked
 from app.core.memory import Record
-from app.core.plan import Fold, fitted
+from app.core.plan import Fold
 from app.core.policy import Policy
 from app.core.reply import Reply, unrepeated
 from app.core.round import Round

@@ -145,6 +145,13 @@ class Fold:
             members["tool_choice"] = encode(allowed)
         return self.body.splice(members)
 
+    def promoting(self, promoted: Iterable[str], more: Sequence[str]) -> list[str]:
+        """The promoted tools with more of them; where an upstream takes no more, the oldest
+        that were only found go."""
+        if self.terms.wraps:
+            return list(promoted)
+        return fitted(dict.fromkeys((*promoted, *more)), self.kept.union(more), self.room)
+
     def _allowed(self, promoted: Sequence[str], searching: bool) -> list[str]:
         terms = self.terms
         names = [n for n in terms.choice.names if n in promoted or terms.is_direct(n)]

@@ -21,7 +21,6 @@ from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
-from app.core.declared import fitted
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange, shown
 from app.core.hits import Ranked
@@ -286,13 +285,8 @@ class Turn:
         return shown(names, b"%d:%b" % (self.rounds, self._fold.context), said, signed)
 
     def _promote(self, tools: Sequence[Tool]) -> None:
-        """Declare these too; where an upstream takes no more, the oldest that were only found
-        go."""
-        if self._terms.wraps:
-            return
-        new = [tool.name for tool in tools]
-        names = dict.fromkeys([*self._promoted, *new])
-        self._promoted = fitted(names, self._fold.kept.union(new), self._fold.room)
+        """Declare these too."""
+        self._promoted = self._fold.promoting(self._promoted, [tool.name for tool in tools])
 
     def _cost(self, tool: Tool) -> int:
         return 0 if tool.name in self._promoted else self._terms.shape.tokens(tool)

@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from app.core.catalog import Catalog, Count, compile_catalog
+from app.core.dialect.catalog import script
 from app.core.policy import Policy
 from app.core.shape import Shape, compile_shape
 
@@ -68,7 +69,7 @@ class Catalogs:
         catalog = self._catalogs.get(tools)
         if catalog is None:
             catalog = self._catalogs[tools] = compile_catalog(tools, self._count)
-        return compile_shape(catalog, policy, self._count)
+        return compile_shape(catalog, policy, self._count, script(policy.dialect))
 
 
 def _memory(shape: Shape) -> int:

@@ -1,5 +1,7 @@
 """Composition: everything is built here, from settings, and handed to who needs it."""
 
+import asyncio
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,15 +12,23 @@ from fastapi import FastAPI
 from app.admin import create_admin
 from app.admission import Admission
 from app.api import Api
+from app.breaker import Breaker
 from app.catalogs import Catalogs
 from app.guard import Guard
+from app.identity import Identity
 from app.lifecycle import Lifecycle, Server, listener
+from app.policies import Policies
+from app.policies.watch import PolicyFile
 from app.protocol import Deadlines, strict
+from app.rankers import Remote
+from app.rankers.endpoint import Endpoint
+from app.rankers.rankers import Rankers
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
+from app.tenants import anybody, check_open, read_policies
 from app.tokens import load_counter
 from app.upstream import Timeouts, Upstream
 
@@ -26,28 +36,37 @@ _MEGABYTE = 1024 * 1024
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The data port's application."""
+    """The data port's application. Raises Invalid and Unsafe."""
     upstream = create_upstream(settings)
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
+    rankers = create_rankers(settings)
     store = _store(settings)
+    identity, file = _identity(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(file.watch()) if file else None
         yield
+        if watching:
+            watching.cancel()
         await upstream.aclose()
+        await rankers.aclose()
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     api = Api(
         upstream,
         catalogs,
+        rankers,
         store,
-        settings.policy(),
+        identity,
         _admission(settings),
         patience=settings.head_after,
         comment_after=settings.comment_after,
+        operators_key=settings.operators_key.encode(),
     )
     app.mount("/", api)
+    app.state.policy_file = file
     return app
 
 
@@ -57,16 +76,36 @@ def create_upstream(settings: Settings) -> Upstream:
 
 
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM. Raises OSError where one is taken."""
+    """Both ports, until SIGINT or SIGTERM. Raises Invalid, Unsafe, and OSError where a port
+    is taken."""
     configure_logging(settings.log_level)
     listeners = (
         listener(settings.host, settings.port),
         listener(settings.admin_host, settings.admin_port),
     )
     lifecycle = Lifecycle(settings.drain_delay)
-    data = server_config(create_app(settings), settings)
-    admin = server_config(create_admin(lifecycle.is_ready), settings)
-    await lifecycle.run(Server(data), Server(admin), listeners)
+    app, admin = create_app(settings), create_admin(lifecycle.is_ready)
+    if app.state.policy_file is not None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
+    data = Server(server_config(app, settings))
+    await lifecycle.run(data, Server(server_config(admin, settings)), listeners)
+
+
+def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
+    """Who asks, as the settings and the policy file say, and the file."""
+    check_open(settings)
+    policies = Policies(anybody(settings))
+    identity = Identity(policies, settings.trusted_peers, strict=settings.strict_headers)
+    if not settings.policy_file:
+        return identity, None
+
+    def apply(policies: Policies) -> None:
+        identity.policies = policies
+
+    file = PolicyFile(settings.policy_file, lambda raw: read_policies(raw, settings), apply)
+    file.load()
+    return identity, file
 
 
 def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
@@ -86,6 +125,31 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     )
 
 
+def create_rankers(settings: Settings, breaker: Breaker | None = None) -> Rankers:
+    """The rankers that a policy may name."""
+    breaker = breaker or Breaker()
+    if not settings.ranker_url:
+        return Rankers({}, settings.ranker_timeout, breaker)
+    from app.rankers.embeddings import Embeddings  # numpy takes 30 MB
+    from app.rankers.plain import Plain
+    from app.rankers.rerank import Rerank
+    from app.rankers.vectors import Vectors
+
+    upstream = Upstream(settings.ranker_url, _transport(settings), _timeouts(settings))
+
+    def endpoint(target: bytes) -> Endpoint:
+        return Endpoint(upstream, target, settings.ranker_key.get_secret_value())
+
+    model, memory = settings.ranker_model, settings.ranker_cache_mb * _MEGABYTE
+    remotes: tuple[Remote, ...] = (
+        Embeddings(Vectors(endpoint(b"/embeddings"), model, memory)),
+        Rerank(endpoint(b"/rerank"), model),
+        Plain(endpoint(b"")),
+    )
+    by_name = {remote.name: remote for remote in remotes}
+    return Rankers(by_name, settings.ranker_timeout, breaker)
+
+
 def _store(settings: Settings) -> Store:
     if settings.store == "none":
         return NoStore()
@@ -95,7 +159,7 @@ def _store(settings: Settings) -> Store:
     from app.stores.shared import SharedStore  # its driver is an extra
 
     shared = SharedStore(settings.redis_url, settings.store_ttl, settings.redis_timeout)
-    return FallbackStore(shared, local)
+    return FallbackStore(shared, local, Breaker())
 
 
 def _admission(settings: Settings) -> Admission:

@@ -14,13 +14,16 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from app.core.plan import Fold, Plan, Relay, Trim
+from app.core.hits import best
+from app.core.plan import Fold, Observe, Plan, Relay, Trim
+from app.core.search import Searched
 from app.core.shape import Shape
 from app.core.turn import Turn
-from app.core.verdict import Via
+from app.core.verdict import Discovery
 from app.http import Headers
+from app.identity import Asker
 
-Decision = Literal["folded", "relayed"]
+Decision = Literal["folded", "relayed", "observed"]
 _log = structlog.get_logger()
 
 
@@ -62,9 +65,19 @@ class Report:
     """Declared in the first round, offered by the client."""
     tokens: tuple[int, int] | None = None
     """The same, in tokens."""
+    tenant: str = ""
+    policy: str = ""
+    """The policy's name in the file."""
+    ignored_headers: int = 0
+    """Headers of ours from a peer that is not trusted."""
+    findings: int = 0
+    """Tools in whose text something is odd."""
     rounds: int = 0
     searches: int = 0
-    discoveries: list[tuple[str, Via]] = field(default_factory=list)
+    discoveries: list[Discovery] = field(default_factory=list)
+    answered: list[Searched] = field(default_factory=list)
+    captures: bool = False
+    """Whether what a search asked for may be written down."""
     status: int = 0
     """0: the client hung up before there was one."""
     error: str | None = None
@@ -76,9 +89,13 @@ class Report:
         if shape is None or shape.catalog.fault is not None:
             return
         count = shape.catalog.count
+        self.findings = sum(map(bool, shape.catalog.findings))
         match plan:
             case Relay():
                 self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
+            case Observe():
+                self.decision = "observed"
+                self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
             case Trim():
                 self.decision = "folded"
                 self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
@@ -86,10 +103,16 @@ class Report:
                 self.decision = "folded"
                 self.tools, self.tokens = (len(plan.declared), count), (plan.sent, shape.offered)
 
+    def asked_by(self, asker: Asker) -> None:
+        """Take in who asks."""
+        self.tenant, self.policy = asker.tenant.name, asker.tenant.policy_name
+        self.ignored_headers = asker.ignored
+
     def played(self, turn: Turn) -> None:
         """Take in how the turn went."""
         self.rounds, self.searches = turn.rounds, turn.searched
         self.discoveries = turn.discoveries
+        self.answered = turn.answered
 
     def headers(self, *, searches: bool = False) -> Headers:
         """The response headers that say what was done."""
@@ -108,21 +131,50 @@ class Report:
 
     def log(self) -> None:
         """The request's one line, and one for each call of a deferred tool."""
-        for name, via in self.discoveries:
-            _log.info("deferred_tool_call", request_id=self.id, tool=name, discovered_via=via)
+        for searched in self.answered:
+            self._log_search(searched)
+        for call in self.discoveries:
+            said = {"tool": call.name, "discovered_via": call.via, "ranks": dict(call.ranks)}
+            _log.info("deferred_tool_call", request_id=self.id, **said)
         _log.info(
             "request",
             request_id=self.id,
             path=self.path,
+            tenant=self.tenant,
+            policy=self.policy,
+            ignored_headers=self.ignored_headers,
             decision=self.decision,
             reason=self.reason,
             tools=self.tools,
             tokens=self.tokens,
+            findings=self.findings,
             rounds=self.rounds,
             searches=self.searches,
             status=self.status,
             error=self.error,
             ms=round(1_000 * (perf_counter() - self.began), 1),
+        )
+
+    def _log_search(self, searched: Searched) -> None:
+        """Who ranked what where; what was asked for only where that may be captured."""
+        ranked = searched.ranked
+        shown = max(len(searched.matched), 1)
+        _log.info(
+            "tool_searched",
+            request_id=self.id,
+            call_id=searched.call_id,
+            queries=list(searched.queries) if self.captures else len(searched.queries),
+            matched=searched.matched,
+            unmatched=list(searched.unmatched) if self.captures else len(searched.unmatched),
+            ranker=ranked.ranker,
+            confidence=ranked.confidence,
+            fallback=ranked.fallback,
+            shadow={
+                name: best(rankings)[:shown]
+                for name, rankings in ranked.by_ranker.items()
+                if name != ranked.ranker
+            },
+            ms=round(1_000 * ranked.seconds, 2),
         )
 
 

@@ -10,7 +10,15 @@ import httpx2
 from app import sse
 from app.core.chunks import DONE, Chunk, as_completion, fold
 from app.core.codec import decode_object, encode
-from app.core.errors import BadRequest, Broken, Erred, Refused, ToolfoldError, TurnedAway
+from app.core.errors import (
+    BadRequest,
+    Broken,
+    Denied,
+    Erred,
+    Refused,
+    ToolfoldError,
+    TurnedAway,
+)
 from app.core.turn import Turn
 from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
@@ -173,6 +181,9 @@ async def write_failure(send: Send, failure: ToolfoldError, ours: Headers, round
             headers += [_NOT_AGAIN] if status == 502 else []
         case BadRequest():
             status, headers, body = 400, [_JSON], _error_text(failure)
+        case Denied():
+            asks = [(b"www-authenticate", b"Bearer")] if failure.status == 401 else []
+            status, headers, body = failure.status, [_JSON, *asks], _error_text(failure)
         case TurnedAway():
             status, headers, body = failure.status, [_JSON], _error_text(failure)
             headers += [_RETRY_AFTER] if status == 503 else []
@@ -195,7 +206,7 @@ def _error_text(failure: ToolfoldError) -> bytes:
     match failure:
         case Erred():
             return failure.body
-        case BadRequest():
+        case BadRequest() | Denied():
             return error_body(failure.message, "invalid_request_error", failure.param, failure.code)
         case TurnedAway():
             kind = "invalid_request_error" if failure.status < 500 else "server_error"

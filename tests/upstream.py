@@ -6,7 +6,7 @@ connection that closes) is what a web framework would tidy up.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,10 +39,6 @@ class Raw:
     """Wait for this between the first part and the second."""
 
 
-Scripted = Json | Raw | int
-"""A completion in the framing that was asked for, bytes, or a status with an error body."""
-
-
 @dataclass
 class Received:
     """A request as it arrived."""
@@ -62,6 +58,11 @@ class Received:
 
     def header(self, name: str) -> list[str]:
         return [value for key, value in self.headers if key.lower() == name]
+
+
+Scripted = Json | Raw | int | Callable[[Received], Raw]
+"""A completion in the framing that was asked for, bytes, a status with an error body, or what
+a server makes of the request."""
 
 
 class Upstream:
@@ -146,6 +147,8 @@ async def upstream(*script: Scripted) -> AsyncIterator[Upstream]:
 def _raw(scripted: Scripted, received: Received) -> Raw:
     if isinstance(scripted, Raw):
         return scripted
+    if callable(scripted):
+        return scripted(received)
     if isinstance(scripted, int):
         error = {"message": f"status {scripted}", "type": "scripted", "param": None, "code": None}
         headers = {"x-request-id": "req-1", "retry-after": "9", "x-should-retry": "false"}

@@ -38,8 +38,8 @@ class Restored(NamedTuple):
     raw: bytes
     discovered: tuple[str, ...]
     """The tools that they declare, in order of discovery."""
-    found: frozenset[str]
-    """Those that a search has found."""
+    found: dict[str, dict[str, int]]
+    """Those that a search has found, each with the rank that every ranker gave it."""
 
 
 class _Around(NamedTuple):
@@ -72,7 +72,7 @@ def restore(conversation: Conversation, records: Mapping[str, Record], terms: Te
                 pieces += [gap, around.message, _joined(around.after, first=False)]
                 at = end
     pieces.append(conversation.raw[at:])
-    found = frozenset(name for record in records.values() for name in record.found)
+    found = {name: ranks for record in records.values() for name, ranks in record.found.items()}
     return Restored(b"".join(pieces), tuple(discovered), found)
 
 
@@ -91,7 +91,7 @@ def _around(
     if record is not None:
         for exchange in record.exchanges:
             before += exchange.messages(terms)
-            known.update(exchange.shown)
+            known.update(exchange.found)
         body = _without(body, record.spoken)
         if record.mixed is not None and record.mixed.fits(terms):
             body = _with_searches(body, record.mixed, terms)
@@ -100,7 +100,7 @@ def _around(
         before += _shown(body, message, terms, known)
         body = _wrapped(body, terms)
     if record is not None and record.mixed is not None:
-        known.update(record.mixed.shown)
+        known.update(record.mixed.found)
     return _Around(before, body.splice({}), after)
 
 

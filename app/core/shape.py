@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
-from app.core.manifest import Listed, Manifest, grouped, manifest, signature
-from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, rule
+from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
+from app.core.policy import MOST_HITS, Exposure, Policy
 from app.core.tools import Tool
-from app.core.wrap import WRAPPER_NAME
 
-BRIDGE_NAME = "tool_search"
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
 _MOST_FAMILIES = 40
@@ -36,7 +35,7 @@ class Shape:
     """Every tool that has a name."""
     manifest: Manifest
     families: str
-    """The families in one line, for a model that has to be told how to search."""
+    """The families with their sizes, as a sentence; "" where there are none."""
     limit: int
     """Hits of a query that does not say how many."""
     opted_in: bool
@@ -48,7 +47,7 @@ class Shape:
     wrapper: bytes
     """The wrapper's declaration; both are empty with strategy `promote`."""
     hides: bool
-    """The policy hides a tool that has a name."""
+    """The policy hides a tool."""
     offered: int
     """Tokens of the client's tools."""
     deferrable: int
@@ -65,7 +64,7 @@ class Shape:
         if (name, wrapper) == (self.bridge_name, self.wrapper_name) and not in_system:
             return self.bridge
         listing = "" if in_system else self.manifest.text
-        return _declaration(name, len(self.deferred), listing, self.limit, wrapper)
+        return _declaration(name, len(self.deferred), self.families, listing, self.limit, wrapper)
 
 
 def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
@@ -79,7 +78,8 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     wraps = policy.strategy == "wrap" and bool(deferred)
     wrapper_name = free_name(catalog.by_name, WRAPPER_NAME) if wraps else ""
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
-    bridge = _declaration(name, len(deferred), text.text, policy.limit, wrapper_name)
+    families = _families(listed)
+    bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
     weights = Counter[Exposure]()
     for ruling, tokens in zip(rulings, catalog.tokens, strict=True):
         weights[ruling.exposure] += tokens
@@ -91,14 +91,14 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         deferred={tool.name: tool for tool in deferred},
         names=names,
         manifest=text,
-        families=_summary(listed),
+        families=families,
         limit=policy.limit,
         opted_in=any(tool.mark or tool.is_hosted_search for tool in catalog.tools),
         bridge_name=name,
         bridge=bridge,
         wrapper_name=wrapper_name,
         wrapper=wrapper,
-        hides="hidden" in names.values(),
+        hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
         offered=sum(catalog.tokens),
         deferrable=weights["deferred"],
         sent=weights["direct"] + count(bridge.decode()) + count(wrapper.decode()),
@@ -113,12 +113,14 @@ def free_name(taken: Iterable[str], wanted: str = BRIDGE_NAME) -> str:
     return next(name for name in (wanted, ours, *numbered) if name not in taken)
 
 
-def _declaration(name: str, count: int, listing: str, limit: int, wrapper: str) -> bytes:
+def _declaration(
+    name: str, count: int, families: str, listing: str, limit: int, wrapper: str
+) -> bytes:
     """The bridge with the listing where it fits; "" says that it stands in the system message."""
     then = wording.THEN_WRAPPED.format(wrapper=wrapper) if wrapper else wording.THEN_DECLARED
 
     def says(where: str) -> str:
-        return wording.BRIDGE.format(count=count, where=where, then=then)
+        return wording.BRIDGE.format(count=count, families=families, where=where, then=then)
 
     description, queries = f"{says(wording.BELOW)}\n\n{listing}", wording.QUERIES
     if not listing:
@@ -145,14 +147,14 @@ def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:
 
 def _rule(policy: Policy, catalog: Catalog, position: int, count: Count) -> Ruling:
     tool, family = catalog.tools[position], catalog.families[position]
-    ruling = policy.rule(tool, family.name if family else None)
+    ruling = rule(policy, tool, family.name if family else None)
     if ruling == ("deferred", "default") and count(signature(tool)) >= catalog.tokens[position]:
         return Ruling("direct", "its line in the manifest would cost as much as its schema")
     return ruling
 
 
-def _summary(listed: list[Listed]) -> str:
-    sizes = [(family.name, len(tools)) for family, tools in grouped(listed) if family]
-    if not sizes:
-        return wording.NO_FAMILIES.format(count=len(listed))
-    return ", ".join(f"{name} ({size})" for name, size in sizes[:_MOST_FAMILIES])
+def _families(listed: list[Listed]) -> str:
+    sizes = [f"{clean(f.name)} ({len(tools)})" for f, tools in grouped(listed) if f]
+    more = ["..."] if len(sizes) > _MOST_FAMILIES else []
+    named = ", ".join([*sizes[:_MOST_FAMILIES], *more])
+    return wording.BELONG.format(families=named) if sizes else ""

@@ -23,12 +23,13 @@ from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange, shown
+from app.core.hits import Ranked
 from app.core.memory import Record
 from app.core.plan import Fold, fitted
 from app.core.policy import Policy
 from app.core.reply import Reply, unrepeated
 from app.core.round import Round
-from app.core.search import Rankings, Search, find, read_search
+from app.core.search import Search, Searched, find, read_search
 from app.core.tools import Tool
 
 _MOST_UNKNOWN = 2
@@ -43,10 +44,11 @@ class Turn:
     def __init__(self, fold: Fold, policy: Policy) -> None:
         self.rounds = 0
         self.searched = 0
-        """Searches answered with a ranking."""
-        self.discoveries: list[tuple[str, verdict.Via]] = []
-        """The calls of deferred tools that the client got, once the turn has ended, and how
-        the model came to know each tool."""
+        """Searches that were charged for."""
+        self.answered: list[Searched] = []
+        """Searches that were answered with a ranking."""
+        self.discoveries: list[verdict.Discovery] = []
+        """The calls of deferred tools that the client got, once the turn has ended."""
         self.status_is_spent = False
         """The client has its 200: set by the edge. From then on a hidden round that fails
         is tried once more, since its status cannot be passed on."""
@@ -130,12 +132,14 @@ class Turn:
                 wanted.append(search)
         return wanted
 
-    def answer(self, search: Search, rankings: Rankings) -> None:
+    def answer(self, search: Search, ranked: Ranked) -> None:
         """Put the hits into the conversation and, with `promote`, declare them."""
         last = self.searched + 1 >= self._policy.max_searches
         budget = (self._policy.result_tokens, self._cost)
-        found = find(rankings, search, self._terms.admits, budget, self._policy.limit, last=last)
+        found = find(ranked, search, self._terms.admits, budget, self._policy.limit, last=last)
         self.searched += 1
+        made = Searched(search.call.id, search.queries, found.names, found.unmatched, ranked)
+        self.answered.append(made)
         self._answers[search.call] = found
         self._promote([self._terms.shape.deferred[name] for name in found.names])
 

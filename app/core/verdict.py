@@ -1,8 +1,8 @@
 """What is to be done about a call that the model got wrong, and what a round cost."""
 
 import re
-from collections.abc import Container, Iterable
-from typing import Literal
+from collections.abc import Container, Iterable, Mapping
+from typing import Literal, NamedTuple
 
 from app.core.address import Addressee
 from app.core.answer import Answer, To
@@ -54,16 +54,26 @@ def undeclared(refusal: Refused, terms: Terms, promoted: Container[str]) -> list
     return [tool for tool in found if tool and tool.name not in promoted]
 
 
-def discoveries(
-    fold: Fold, left: Iterable[Call], exchanges: Iterable[Exchange]
-) -> list[tuple[str, Via]]:
+class Discovery(NamedTuple):
+    """A call of a deferred tool that the client got."""
+
+    name: str
+    via: Via
+    """How the model came to know the tool."""
+    ranks: Mapping[str, int]
+    """For each ranker that was asked the place it gave the tool when it was found, 0 for
+    none. Empty where no search found it, and once an earlier request has called it."""
+
+
+def discoveries(fold: Fold, left: Iterable[Call], exchanges: Iterable[Exchange]) -> list[Discovery]:
     """The calls of deferred tools that the client got, and how each tool became known."""
-    found = fold.found.union(name for exchange in exchanges for name in exchange.shown)
-    names = (call.target[0] for call in left)
+    found = {**fold.found, **{n: ranks for one in exchanges for n, ranks in one.found.items()}}
+    names = [name for call in left if (name := call.target[0]) in fold.terms.shape.deferred]
     return [
-        (n, "search" if n in found else "history" if n in fold.called else "manifest")
+        Discovery(n, "search", {} if n in fold.called else found[n])
+        if n in found
+        else Discovery(n, "history" if n in fold.called else "manifest", {})
         for n in names
-        if n in fold.terms.shape.deferred
     ]
 
 

@@ -97,6 +97,7 @@ class Api:
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, ticket: Ticket, report: Report
     ) -> None:
+        """Find out who asks for what."""
         target = below_base(scope)
         if target is None:
             await _not_found(send, report)
@@ -108,7 +109,7 @@ class Api:
             if asker.policy.may_hide and not folds:
                 check_hiding(scope["method"], target)
         except ToolfoldError as error:
-            report.reason = "refused"
+            report.refused(error)
             report.status = await write_failure(send, error, report.headers(), 0)
             return
         if self._operators_key:
@@ -137,6 +138,7 @@ class Api:
             try:
                 planned, shape = await self._plan(raw, policy, memory)
             except ToolfoldError as error:
+                report.refused(error)
                 report.status = await write_failure(send, error, report.headers(), 0)
                 return
             report.planned(planned, shape)

@@ -83,7 +83,7 @@ def _parameter(setting: str) -> inspect.Parameter:
     )
     is_list = isinstance(field.default, tuple)
     words = get_args(field.annotation)
-    is_text = is_list or len(words) == 1 or field.annotation is SecretStr
+    is_text = is_list or len(words) == 1 or field.annotation is SecretStr or int in words
     kind: Any = str if is_text else field.annotation
     return inspect.Parameter(
         setting,

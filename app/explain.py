@@ -44,6 +44,8 @@ class Explained(NamedTuple):
 
     plan: Plan
     shape: Shape | None
+    has_budget: bool = False
+    """The policy has one for schemas: each tool's tokens are told with it and without."""
 
     def as_json(self) -> dict[str, Any]:
         """`decision`, `reason`, `tools`, `tokens` and `manifest`."""
@@ -66,6 +68,9 @@ class Explained(NamedTuple):
                 catalog.tools, shape.rulings, catalog.tokens, catalog.findings, strict=True
             )
         ]
+        if self.has_budget:
+            for row, tokens in zip(said["tools"], shape.weights, strict=True):
+                row["budgeted"] = tokens
         sent = self.plan.sent if isinstance(self.plan, Fold | Trim | Observe) else shape.offered
         said["tokens"] = {"offered": shape.offered, "sent": sent}
         said["manifest"] = shape.manifest.text if folded else ""
@@ -102,6 +107,7 @@ def read_request(path: str, stdin: Any) -> bytes:
 
 def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
     """The plan of a request. Raises BadRequest where the app would get a 400."""
+    has_budget = (policy.schema_budget, policy.schema_profile) != ("off", "none")
     try:
         body = open_request(raw, policy)
         if isinstance(body, Relay):
@@ -114,10 +120,11 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
         decided = decide(body, policy, shape)
         known = None if catalog.fault else shape
         if not isinstance(decided, str):
-            return Explained(decided, known)
+            return Explained(decided, known, has_budget)
         conversation = Conversation.read(body.get("messages") or b"")
         folded = fold(body, policy, shape, decided, conversation)
-        return Explained(observe(folded) if policy.mode == "observe" else folded, known)
+        plan = observe(folded) if policy.mode == "observe" else folded
+        return Explained(plan, known, has_budget)
     except Malformed as malformed:
         return Explained(relayed(str(malformed), policy), None)
     except ValueError:

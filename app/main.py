@@ -76,20 +76,21 @@ def create_upstream(settings: Settings) -> Upstream:
 
 
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM. Raises Invalid, Unsafe, and OSError where a port
-    is taken."""
+    """Both ports, until SIGINT or SIGTERM. Raises Invalid, Unsafe, and OSError where a port is
+    taken."""
     configure_logging(settings.log_level)
+    app = create_app(settings)
     listeners = (
         listener(settings.host, settings.port),
         listener(settings.admin_host, settings.admin_port),
     )
     lifecycle = Lifecycle(settings.drain_delay)
-    app, admin = create_app(settings), create_admin(lifecycle.is_ready)
     if app.state.policy_file is not None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
-    data = Server(server_config(app, settings))
-    await lifecycle.run(data, Server(server_config(admin, settings)), listeners)
+    data = server_config(app, settings)
+    admin = server_config(create_admin(lifecycle.is_ready), settings)
+    await lifecycle.run(Server(data), Server(admin), listeners)
 
 
 def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:

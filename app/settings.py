@@ -19,6 +19,8 @@ from app.core.policy import (
     RemoteName,
     Strategy,
 )
+from app.core.schema.budget import SchemaBudget, read_schema_budget
+from app.core.schema.profiles import Profile
 
 Words = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -76,6 +78,8 @@ class Settings(BaseSettings):
     manifest_tokens: int = knob("manifest_tokens")
     manifest_place: Place = knob("manifest_place")
     result_tokens: int = knob("result_tokens")
+    schema_budget: SchemaBudget = knob("schema_budget")
+    schema_profile: Profile = knob("schema_profile")
     ranker: RankerName = knob("ranker")
     ranker_mode: RankerMode = knob("ranker_mode")
     capture: bool = knob("capture")
@@ -172,6 +176,11 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("schema_budget", mode="before")
+    @classmethod
+    def _budget(cls, value: object) -> SchemaBudget:
+        return read_schema_budget(str(value))
 
     @field_validator("upstream_base_url")
     @classmethod

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
+from app.core.errors import BadRequest, Broken, Denied, ToolfoldError
 from app.core.hits import best
 from app.core.plan import Fold, Observe, Plan, Relay, Trim
 from app.core.search import Searched
@@ -23,7 +24,7 @@ from app.core.verdict import Discovery
 from app.http import Headers
 from app.identity import Asker
 
-Decision = Literal["folded", "relayed", "observed"]
+Decision = Literal["folded", "relayed", "observed", "refused"]
 _log = structlog.get_logger()
 
 
@@ -107,6 +108,12 @@ class Report:
         """Take in who asks."""
         self.tenant, self.policy = asker.tenant.name, asker.tenant.policy_name
         self.ignored_headers = asker.ignored
+
+    def refused(self, error: ToolfoldError) -> None:
+        """Take in that the upstream is not asked."""
+        self.decision = "refused"
+        code = error.code if isinstance(error, BadRequest | Denied | Broken) else "internal_error"
+        self.reason = code.replace("_", "-")
 
     def played(self, turn: Turn) -> None:
         """Take in how the turn went."""

@@ -52,11 +52,14 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
             console.print(escape(f"policy: {name} = {value} ({field['from']})"))
     if plan["tokens"] is None:
         return
-    table = Table("tool", "exposure", "rule", "tokens")
-    table.columns[-1].justify = "right"
+    budgeted = ["in budget"] if "budgeted" in (plan["tools"] or [{}])[0] else []
+    table = Table("tool", "exposure", "rule", "tokens", *budgeted)
+    for column in table.columns[3:]:
+        column.justify = "right"
     for tool in plan["tools"]:
         row = (escape(tool["name"] or "-"), tool["exposure"], escape(tool["rule"]))
-        table.add_row(*row, f"{tool['tokens']:,}")
+        numbers = [tool["tokens"], *([tool["budgeted"]] if budgeted else [])]
+        table.add_row(*row, *(f"{number:,}" for number in numbers))
     console.print(table)
     offered, sent = plan["tokens"]["offered"], plan["tokens"]["sent"]
     share = 1 - sent / offered if offered else 0

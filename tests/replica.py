@@ -12,7 +12,8 @@ from typing import IO
 
 import httpx2
 
-from tests.test_cli import CLEAN, free_port
+from bench.process import free_port
+from tests.test_cli import CLEAN
 from tests.upstream import Scripted, Upstream, upstream
 
 _START_SECONDS = 90

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from bench.process import free_port
 from tests.builders import reply
-from tests.test_cli import CLEAN, free_port
+from tests.test_cli import CLEAN
 from tests.upstream import Raw, Scripted, upstream
 
 MODELS = Raw(b'{"data":[]}', 200, "application/json")

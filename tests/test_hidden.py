@@ -53,18 +53,15 @@ def test_a_call_of_a_hidden_tool_never_leaves(
 
 @pytest.mark.parametrize("strategy", ["promote", "wrap"])
 def test_it_is_answered_like_any_name_that_there_is_not(strategy: str) -> None:
-    def answer(name: str) -> str:
-        made = play(
-            reply(call("c1", name, {})),
-            reply("Done."),
-            tools=TOOLS,
-            policy={**HIDING, "strategy": strategy},
-        )
+    def answer(tools: list[Json]) -> str:
+        script = (reply(call("c1", SECRET, {})), reply("Done."))
+        made = play(*script, tools=tools, policy={**HIDING, "strategy": strategy})
         content: str = made.requests[1]["messages"][-1]["content"]
-        return content.replace(name, "X")
+        return content
 
-    assert answer("vault__open_door") == answer("vault__shut_door")
-    assert answer("vault__open_door").startswith(UNKNOWN.format(name="X"))
+    without = [one for one in TOOLS if one["function"]["name"] != SECRET]
+    assert answer(TOOLS) == answer(without)
+    assert answer(TOOLS).startswith(UNKNOWN.format(name=SECRET))
 
 
 QUERIES = [SECRET, f"select:{SECRET}", "vault", "open the door of the vault", "door"]

@@ -101,7 +101,7 @@ async def test_C46_a_header_that_is_wrong_or_asks_for_more_is_named(
     assert error(response)["type"] == "invalid_request_error"
     assert error(response)["param"].lower() == name.lower()
     assert name.lower() in error(response)["message"].lower()
-    assert response.headers["x-toolfold-reason"] == "refused"
+    assert response.headers["x-toolfold-decision"] == "refused"
     assert proxy.upstream.received == []
 
 

@@ -9,7 +9,7 @@ Each file imports only from files that stand before it in this list (a test hold
     calls         tool calls, put together from the fragments of a stream
     tools         one entry of `tools`
     findings      what is odd in the text of a tool
-    schema        are a call's arguments valid?
+    schema        do a call's arguments fit it, and does it fit a budget?
     hits          what rankers say of a search
     ranking       which tools fit a query
     catalog       all tools of a request: names, families, index

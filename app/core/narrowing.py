@@ -12,6 +12,7 @@ from typing import Any
 
 from app.core.errors import BadRequest, Denied
 from app.core.policy import FIELDS, Field, Narrows, Policy
+from app.core.schema.budget import SchemaBudget, budget_bytes, read_schema_budget
 
 PREFIX = "x-toolfold-"
 _MOST_PATTERNS = 64
@@ -80,10 +81,22 @@ def _more_patterns(field: Field, text: str, now: tuple[str, ...]) -> tuple[str, 
     return tuple(dict.fromkeys((*patterns, *now)))
 
 
+def _less_budget(field: Field, text: str, now: SchemaBudget) -> SchemaBudget:
+    try:
+        budget = read_schema_budget(text)
+    except ValueError:
+        raise _wrong(field, field.wanted) from None
+    most, asked = budget_bytes(now), budget_bytes(budget)
+    if most is not None and (asked is None or asked > most):
+        raise _too_much(field, f"`{text}` is more than the policy's {most}: ask for {most} or less")
+    return budget
+
+
 _OBEY: dict[Narrows, Callable[[Field, str, Any], Any]] = {
     "free": lambda field, text, _: _word(field, text),
     "back": _earlier_word,
     "down": _smaller,
+    "less": _less_budget,
     "adds": _more_patterns,
 }
 

@@ -32,8 +32,9 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """Several replies were asked for, which one loop cannot serve, with more tools than an
-    upstream takes: the best of them are declared, and the reply is relayed."""
+    """Other tools than the client's are declared, and the reply is relayed. Several replies
+    were asked for, which one loop cannot serve, with more tools than an upstream takes: the
+    best of them are declared. Or folding does not pay, but a schema is over its budget."""
 
     body: bytes
     declared: int
@@ -195,11 +196,16 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
         return relayed("messages-malformed", policy)
     if policy.may_hide:
         guard(body, shape)
-    if body.value("n") not in (None, 1):
-        trims = too_many and folds
-        return _trim(body, policy, shape) if trims else Relay("several-choices")
-    folding, reason = gain(policy, shape)
-    return reason if folding else Relay(reason)
+    several = body.value("n") not in (None, 1)
+    if several and too_many and folds:
+        return _trim(body, policy, shape)
+    folding, reason = (False, "several-choices") if several else gain(policy, shape)
+    if folding:
+        return reason
+    if shape.is_budgeted and folds:
+        seen = [at for at, one in enumerate(shape.rulings) if one.exposure != "hidden"]
+        return _declaring(body, shape, seen, "schema-budget")
+    return Relay(reason)
 
 
 def fold(
@@ -279,10 +285,14 @@ def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:
     direct = [at for at in order if shape.rulings[at].exposure == "direct"]
     deferred = [at for at in order if shape.rulings[at].exposure == "deferred"]
     kept = sorted((direct + deferred)[: policy.max_tools])
-    tools = b"[" + b",".join(catalog.tools[at].raw for at in kept) + b"]"
+    return _declaring(body, shape, kept, "several-choices")
+
+
+def _declaring(body: Body, shape: Shape, positions: Sequence[int], reason: str) -> Trim:
+    tools = b"[" + b",".join(shape.tools[at].raw for at in positions) + b"]"
     return Trim(
         body=body.splice({"tools": tools}),
-        declared=len(kept),
-        sent=sum(catalog.tokens[at] for at in kept),
-        reason="several-choices",
+        declared=len(positions),
+        sent=sum(shape.weights[at] for at in positions),
+        reason=reason,
     )

@@ -5,7 +5,10 @@ it. Settings, the policy file, its JSON Schema, the headers and the docs are rea
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from app.core.schema.budget import LEAST, SchemaBudget
+from app.core.schema.profiles import Profile
 
 Mode = Literal["off", "observe", "auto", "on"]
 """From the one that does least to the one that does most."""
@@ -15,14 +18,14 @@ Exposure = Literal["direct", "deferred", "hidden"]
 RemoteName = Literal["embeddings", "rerank", "http"]
 RankerName = Literal["lexical", "bm25", RemoteName]
 RankerMode = Literal["ranker", "bm25", "compare"]
-Kind = Literal["word", "list", "switch", "integer", "number"]
+Kind = Literal["word", "list", "switch", "integer", "number", "budget"]
 
 MOST_HITS = 20
 """The largest `limit` of a search."""
 
-Narrows = Literal["never", "free", "back", "down", "adds"]
+Narrows = Literal["never", "free", "back", "down", "less", "adds"]
 """What a header may do: nothing; choose any word; go back in the order of the words; go
-down to a smaller number; add patterns to the list."""
+down to a smaller number; ask for fewer bytes; add patterns to the list."""
 
 
 class Knob(NamedTuple):
@@ -72,6 +75,13 @@ class Policy:
     )
     manifest_place: Annotated[Place, Knob("Where the list stands: auto or system.")] = "auto"
     result_tokens: Annotated[int, Knob("Token budget of one search's result.", least=1)] = 4_000
+    schema_budget: Annotated[
+        SchemaBudget,
+        Knob("Bytes of one tool's schema: off, third_party (5000) or a number.", "less"),
+    ] = "off"
+    schema_profile: Annotated[
+        Profile, Knob("JSON Schema that the upstream takes: none (all), openai_strict, gemini.")
+    ] = "none"
     ranker: Annotated[
         RankerName,
         Knob("What ranks tools: lexical, bm25, or embeddings, rerank or http at the URL."),
@@ -115,6 +125,8 @@ class Field(NamedTuple):
                 return "a list of patterns, such as `github__*` or `family:github`"
             case "switch":
                 return "true or false"
+            case "budget":
+                return f"off, third_party or a whole number of bytes from {LEAST} on"
         number = "a whole number" if self.kind == "integer" else "a number"
         return f"{number} from {least}" + (f" to {most}" if most is not None else " on")
 
@@ -136,7 +148,13 @@ def _fields() -> dict[str, Field]:
     return found
 
 
-_KINDS: dict[Any, Kind] = {tuple: "list", bool: "switch", int: "integer", float: "number"}
+_KINDS: dict[Any, Kind] = {
+    tuple: "list",
+    bool: "switch",
+    int: "integer",
+    float: "number",
+    Union: "budget",
+}
 
 FIELDS = _fields()
 """Every knob by its name, in order."""

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from app.core.policy import FIELDS, Field
+from app.core.schema.budget import read_schema_budget
 from app.policies import Policies, Tenant
 from app.policies.document import (
     Invalid,
@@ -134,6 +136,9 @@ class _File(Reading):
                 value = int(text)
             case "number" if kind in ("int", "float") and _NUMBER.fullmatch(text):
                 value = float(text)
+            case "budget":
+                with suppress(ValueError):
+                    value = read_schema_budget(text)
         if value is None or (field.kind in ("integer", "number") and not field.admits(value)):
             quoted = ", without quotes" if kind == "str" and getattr(node, "style", None) else ""
             self.fault(node, path, f"must be {field.wanted}{quoted}")

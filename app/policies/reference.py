@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.core.policy import FIELDS, Field, Narrows
+from app.core.schema.budget import LEAST
 from app.policies.document import NAME
 from app.policies.reader import SECTIONS, TENANT, VERSION
 
@@ -11,6 +12,7 @@ _NARROWS: dict[Narrows, str] = {
     "free": "any of the words",
     "back": "a word further to the left",
     "down": "a smaller number",
+    "less": "fewer bytes",
     "adds": "adds to the list; no header brings back what the policy hides",
 }
 
@@ -130,6 +132,9 @@ def _schema(field: Field) -> dict[str, Any]:
             return {"type": "array", "items": {"type": "string", "minLength": 1}, **said}
         case "switch":
             return {"type": "boolean", **said}
+        case "budget":
+            number = {"type": "integer", "minimum": LEAST}
+            return {"anyOf": [{"enum": ["off", "third_party"]}, number], **said}
         case kind:
             return {"type": kind, **{k: v for k, v in bounds.items() if v is not None}, **said}
 

@@ -70,15 +70,15 @@ class PolicyFile:
         self._asked.set()
 
     async def watch(self) -> None:
-        """Look now and then, for ever."""
+        """Look now and then, for ever; in a thread, since a large file takes its time."""
         while True:
             try:
                 await asyncio.wait_for(self._asked.wait(), self._every)
             except TimeoutError:
-                self.look()
+                await asyncio.to_thread(self.look)
             else:
                 self._asked.clear()
-                self.reload()
+                await asyncio.to_thread(self.reload)
 
     def _stamped(self) -> _Stamp | None:
         try:

@@ -16,7 +16,7 @@ from bench.ops.rig import (
     search,
     serving,
 )
-from tests.test_cli import free_port
+from bench.process import free_port
 from tests.upstream import Scripted
 
 

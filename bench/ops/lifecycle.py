@@ -28,7 +28,7 @@ from bench.ops.rig import (
     streamed,
     upstream,
 )
-from tests.test_cli import free_port
+from bench.process import free_port
 from tests.test_doctor import toolfold
 from tests.upstream import Scripted
 

@@ -22,9 +22,9 @@ from bench.ops.rig import (
     serving,
     tool,
 )
+from bench.process import free_port
 from tests.builders import dumps, request
 from tests.stores import Server, executable, redis_server
-from tests.test_cli import free_port
 
 SOAK_SECONDS = 30.0
 

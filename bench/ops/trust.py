@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.ops.check import check, expect
 from bench.ops.rig import Replica, body, exchange, head, needs_setting, reply, serving, statuses
-from tests.test_cli import free_port
+from bench.process import free_port
 from tests.test_doctor import toolfold
 
 _KEY = "tf-" + "k" * 40

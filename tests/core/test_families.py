@@ -1,6 +1,6 @@
 import pytest
 
-from app.core.ranking.families import members, prefix
+from app.core.ranking.families import members, named, prefix
 
 NAMES = {
     "github__create_issue": ("github", "github__"),
@@ -19,4 +19,6 @@ def test_the_family_that_a_name_begins_with(name: str) -> None:
 
 def test_families_are_known_by_the_words_that_only_one_of_them_has() -> None:
     names = ["yahoo-finance__quote", "yahoo-mail__send", "yahoo-mail__list", "mcp-server__run"]
-    assert members(names) == {"financ": [0], "mail": [1, 2]}
+    families = members(names)
+    assert families == {"yahoo-finance": [0], "yahoo-mail": [1, 2], "mcp-server": [3]}
+    assert named(families) == {"financ": [0], "mail": [1, 2]}

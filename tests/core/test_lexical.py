@@ -94,6 +94,12 @@ def test_a_family_that_the_query_names_comes_before_the_others() -> None:
     assert best("issue on asana", tools) == names[::-1]
 
 
+def test_a_family_with_several_answers_comes_before_a_lone_one() -> None:
+    names = ["east__find_ship", "east__x", "west__find_ship", "west__list_ships"]
+    tools = [parse(dumps(tool(name, "")), 0) for name in names]
+    assert best("find ship", tools)[:2] == ["west__find_ship", "east__find_ship"]
+
+
 def test_the_word_itself_counts_more_than_another_word_for_it() -> None:
     tools = [parse(dumps(tool(name, "")), 0) for name in ("erase_note", "delete_note")]
     assert best("delete note", tools) == ["delete_note", "erase_note"]

@@ -10,7 +10,9 @@ from app.core.policy import FIELDS, Policy
 from app.core.tools import parse
 from tests.builders import dumps, tool
 
-BASE = Policy(hidden=("vault*",), direct=("a",), limit=5, max_searches=3)
+BASE = Policy(
+    hidden=("vault*",), direct=("a",), limit=5, max_searches=3, schema_budget="third_party"
+)
 GOOD: dict[str, tuple[list[tuple[str, str]], Json]] = {
     "nothing": ([], {}),
     "off": ([("mode", "off")], {"mode": "off"}),
@@ -25,6 +27,8 @@ GOOD: dict[str, tuple[list[tuple[str, str]], Json]] = {
     "lists in two headers": ([("hidden", "x"), ("hidden", "y")], {"hidden": ("x", "y", "vault*")}),
     "direct": ([("direct", "b")], {"direct": ("b", "a")}),
     "deferred": ([("deferred", "c")], {"deferred": ("c",)}),
+    "a smaller schema budget": ([("schema-budget", "900")], {"schema_budget": 900}),
+    "the budget that it is": ([("schema-budget", "5000")], {"schema_budget": 5000}),
 }
 
 
@@ -45,6 +49,8 @@ MORE: dict[str, tuple[str, str, str]] = {
     "limit": ("limit", "6", "ask for 5 or less"),
     "searches": ("max-searches", "4", "ask for 3 or less"),
     "list": ("manifest-tokens", "4001", "ask for 4000 or less"),
+    "schema budget": ("schema-budget", "5001", "ask for 5000 or less"),
+    "no schema budget": ("schema-budget", "off", "ask for 5000 or less"),
 }
 
 

@@ -24,7 +24,7 @@ def test_only_what_can_be_narrowed_has_a_header() -> None:
     assert {f.header for f in FIELDS.values() if f.knob.narrows != "never"} == {
         *("X-Toolfold-Mode", "X-Toolfold-Strategy", "X-Toolfold-Direct", "X-Toolfold-Deferred"),
         *("X-Toolfold-Hidden", "X-Toolfold-Limit", "X-Toolfold-Max-Searches"),
-        "X-Toolfold-Manifest-Tokens",
+        *("X-Toolfold-Manifest-Tokens", "X-Toolfold-Schema-Budget"),
     }
 
 
@@ -35,6 +35,7 @@ WANTED = {
     "limit": "a whole number from 1 to 20",
     "min_saving": "a number from 0 to 1",
     "max_tools": "a whole number from 1 on",
+    "schema_budget": "off, third_party or a whole number of bytes from 100 on",
 }
 
 

@@ -68,15 +68,14 @@ class Upstream:
         target: bytes,
         headers: Headers,
         content: bytes | AsyncIterable[bytes],
-        until: float | None = None,
+        until: float,
     ) -> AsyncIterator[httpx2.Response]:
         """A reply whose body is still to be read, with `body_parts`. Raises Broken.
 
         `target` is the path below the base URL with its query, as the client sent it;
-        `until` is a `deadline`, None for one from now on.
+        `until` is a `deadline`.
         """
         limits = self._timeouts
-        until = self.deadline() if until is None else until
         left = max(until - asyncio.get_running_loop().time(), 0.001)
         timeouts = {
             "connect": limits.connect,

@@ -13,8 +13,7 @@ from app.core.shape import Shape, compile_shape
 
 MEMORY_PER_BYTE = 18
 """Bytes that a compiled catalog takes (tools, schemas, index) for each byte of its `tools`
-array; 9 to 12 were measured with 300 to
-3,000 tools when they are new, and 17 to 19 once many words have been searched for."""
+array: 9 to 12 were measured with 300 to 3,000 tools, and 17 to 19 once much has been searched."""
 _AT_ONCE = 16_384
 """Bytes of a `tools` array that compile within 5 ms: larger ones leave the event loop."""
 

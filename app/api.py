@@ -6,6 +6,7 @@ Raw ASGI: the wrappers of a web framework cost 40% of the time of a request here
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import aclosing
+from time import perf_counter
 from urllib.parse import unquote_to_bytes
 
 from app.catalogs import Catalogs
@@ -37,6 +38,8 @@ from app.memory import Memory
 from app.rankers.rankers import Rankers
 from app.stores import Store
 from app.telemetry import Report, log_fault
+from app.telemetry.sniffer import Sniffer
+from app.telemetry.telemetry import Telemetry
 from app.upstream import Rounds, Upstream
 from app.writers import FRAMING, EventStream, Relayed, error_body, write_failure, write_whole
 
@@ -55,6 +58,7 @@ class Api:
         store: Store,
         policy: Policy,
         patience: float,
+        telemetry: Telemetry,
     ) -> None:
         self._upstream = upstream
         self._store = store
@@ -62,9 +66,11 @@ class Api:
         self._rankers = rankers
         self._policy = policy
         self._patience = patience
+        self._telemetry = telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        report = Report(scope["path"])
+        report = self._telemetry.begin(scope)
+        send = report.counting(send)
         try:
             target = _target(scope)
             if target is None:
@@ -76,12 +82,13 @@ class Api:
         except ClientGone:
             report.error = "client_gone"
         finally:
-            report.log()
+            self._telemetry.end(report)
 
     async def _chat(
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
     ) -> None:
         raw = await whole_body(receive)
+        report.read(raw)
         memory = Memory(self._store, scope["headers"], query=scope["query_string"])
         async with cancelled_when_gone(receive):
             try:
@@ -132,17 +139,18 @@ class Api:
     ) -> None:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, self._policy)
-        streaming = folded.body.get("stream") == b"true"
+        streaming = report.streams = folded.body.get("stream") == b"true"
         headers = forwarded(scope["headers"], accept_encoding=b"identity")
-        rounds = Rounds(self._upstream, target, headers, streaming=streaming)
+        rounds = Rounds(self._upstream, target, headers, report.trace, streaming=streaming)
 
         def head() -> Headers:
             report.status = 200
-            report.played(turn)
+            report.played_by(turn)
             kept = returned(rounds.headers, *FRAMING)
-            return [*kept, *report.headers(searches=not streaming)]
+            return [*kept, *report.headers(whole=not streaming)]
 
         async def rank(search: Search) -> Ranked:
+            report.ranked_at.append(perf_counter())
             return await self._rankers.rank(search, folded.terms.shape, self._policy)
 
         stream = EventStream(send, turn, head, self._patience) if streaming else None
@@ -159,8 +167,9 @@ class Api:
         else:
             if stream is not None:
                 await stream.end()
+                report.error = stream.failure
         finally:
-            report.played(turn)
+            report.played_by(turn)
 
     async def _pass_on(
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
@@ -170,9 +179,13 @@ class Api:
         chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
         read = asyncio.Event()
 
+        sniffer = Sniffer()
+
         async def upload() -> AsyncIterator[bytes]:
             async for part in body_parts(receive):
+                sniffer.feed(part)
                 yield part
+            report.bytes_in, report.unfolded = sniffer.size, sniffer.tools
             read.set()
 
         if lengths or chunked:
@@ -195,8 +208,11 @@ class Api:
         """Pass the request on, and the reply back as the bytes that come."""
         headers = [*forwarded(scope["headers"], accept_encoding=None), *(lengths or [])]
         relayed = Relayed(send, report)
+        call = report.trace.call()
+        headers = report.trace.headers(headers, call)
+        method = scope["method"]
         try:
-            async with self._upstream.open(scope["method"], target, headers, content) as response:
+            async with self._upstream.open(method, target, headers, content, call) as response:
                 await relayed.copy(response)
         except Broken as failure:
             await relayed.fail(failure)

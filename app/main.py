@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from urllib.parse import urlsplit
 
 import httpx2
 import structlog
@@ -23,18 +24,25 @@ from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
+from app.telemetry.metrics import Metrics
+from app.telemetry.provider import provider_of
+from app.telemetry.recent import Recent
+from app.telemetry.telemetry import SpanSink, Telemetry
 from app.tokens import load_counter
 from app.upstream import Upstream
 
 _MEGABYTE = 1024 * 1024
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, telemetry: Telemetry | None = None) -> FastAPI:
     """The data port's application."""
+    telemetry = telemetry or create_telemetry(settings)
     upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
     rankers = create_rankers(settings)
-    store = _store(settings)
+    breaker = Breaker()
+    store = _store(settings, breaker)
+    telemetry.watch("state_degraded", lambda: breaker.is_open)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -42,18 +50,43 @@ def create_app(settings: Settings) -> FastAPI:
         await upstream.aclose()
         await rankers.aclose()
         await store.aclose()
+        await telemetry.flush()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, rankers, store, settings.policy(), settings.head_after))
+    policy, patience = settings.policy(), settings.head_after
+    app.mount("/", Api(upstream, catalogs, rankers, store, policy, patience, telemetry))
     return app
+
+
+def create_telemetry(settings: Settings) -> Telemetry:
+    """The log, the metrics, the numbers of the page and, where there is a collector, spans."""
+    provider = provider_of(settings.upstream_base_url)
+    most_tenants, most_models = settings.metrics_tenants, settings.metrics_models
+    metrics = Metrics(most_tenants=most_tenants, most_models=most_models, provider=provider)
+    recent = Recent(most_tenants=most_tenants)
+    return Telemetry(metrics, recent, settings.alarm_after, _spans(settings, provider))
+
+
+def _spans(settings: Settings, provider: str) -> SpanSink | None:
+    if not settings.otlp_endpoint:
+        return None
+    try:
+        from app.telemetry.spans import Server, Spans, exporter
+    except ImportError:  # the variable may be there for others: no reason not to serve
+        structlog.get_logger().warning("no_spans", install="toolfold[otel]")
+        return None
+    url = urlsplit(settings.upstream_base_url)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return Spans(exporter(settings.otlp_endpoint), Server(provider, url.hostname or "", port))
 
 
 async def serve(settings: Settings) -> None:
     """Both ports, until SIGINT or SIGTERM."""
     configure_logging(settings.log_level)
+    telemetry = create_telemetry(settings)
     servers = [
-        _Server(server_config(create_app(settings), settings.host, settings.port)),
-        _Server(server_config(create_admin(), settings.admin_host, settings.admin_port)),
+        _Server(server_config(create_app(settings, telemetry), settings.host, settings.port)),
+        _Server(server_config(create_admin(telemetry), settings.admin_host, settings.admin_port)),
     ]
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGINT, signal.SIGTERM):
@@ -122,7 +155,7 @@ def create_rankers(settings: Settings, breaker: Breaker | None = None) -> Ranker
     return Rankers(by_name, settings.ranker_timeout, breaker)
 
 
-def _store(settings: Settings) -> Store:
+def _store(settings: Settings, breaker: Breaker) -> Store:
     if settings.store == "none":
         return NoStore()
     local = MemoryStore(settings.store_mb * _MEGABYTE, settings.store_entries, settings.store_ttl)
@@ -131,7 +164,7 @@ def _store(settings: Settings) -> Store:
     from app.stores.shared import SharedStore  # its driver is an extra
 
     shared = SharedStore(settings.redis_url, settings.store_ttl, settings.redis_timeout)
-    return FallbackStore(shared, local, Breaker())
+    return FallbackStore(shared, local, breaker)
 
 
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:

@@ -17,6 +17,7 @@ from app.core.codec import decode_object, encode
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
 from app.gather import gathered
 from app.http import Headers
+from app.trace import Call, Trace
 
 _EVENT_STREAM = "text/event-stream"
 _KNOWN_TARGETS = 64
@@ -38,12 +39,18 @@ class Upstream:
 
     @asynccontextmanager
     async def open(
-        self, method: str, target: bytes, headers: Headers, content: bytes | AsyncIterable[bytes]
+        self,
+        method: str,
+        target: bytes,
+        headers: Headers,
+        content: bytes | AsyncIterable[bytes],
+        call: Call | None = None,
     ) -> AsyncIterator[httpx2.Response]:
         """A reply whose body is still to be read. Raises Broken.
 
         `target` is the path below the base URL with its query, as the client sent it.
         """
+        call = call or Call()
         request = httpx2.Request(
             method,
             self._url(target),
@@ -51,14 +58,20 @@ class Upstream:
             content=content or None,
             extensions=self._extensions,
         )
+        call.begin()
         try:
             response = await self._transport.handle_async_request(request)
+            call.answer(response.status_code)
             try:
                 yield response
             finally:
                 await response.aclose()
         except httpx2.HTTPError as error:
-            raise _broken(error) from error
+            broken = _broken(error)
+            call.error = broken.code
+            raise broken from error
+        finally:
+            call.end()
 
     def _build_url(self, target: bytes) -> httpx2.URL:
         return httpx2.URL(self._origin).copy_with(raw_path=self._prefix + target)
@@ -72,19 +85,28 @@ class Rounds:
     """The rounds of one client request: its address and headers, other bodies."""
 
     def __init__(
-        self, upstream: Upstream, target: bytes, headers: Headers, *, streaming: bool
+        self,
+        upstream: Upstream,
+        target: bytes,
+        headers: Headers,
+        trace: Trace,
+        *,
+        streaming: bool,
     ) -> None:
         self.headers: Headers = []
         """Of the latest reply."""
         self._upstream = upstream
         self._target = target
         self._sent = headers
+        self._trace = trace
         self._streaming = streaming
         """The client's framing: bytes of the other one are of no use to it."""
 
     async def chunks(self, request: bytes) -> AsyncGenerator[list[Chunk], None]:
         """The reply to one round, read by read. Raises UpstreamFailed."""
-        async with self._upstream.open("POST", self._target, self._sent, request) as response:
+        call = self._trace.call()
+        sent = self._trace.headers(self._sent, call)
+        async with self._upstream.open("POST", self._target, sent, request, call) as response:
             self.headers = response.headers.raw
             if response.status_code >= _LEAST_ERROR:
                 body = await response.aread()

@@ -43,6 +43,8 @@ class EventStream:
         self._head = head
         self._deadline = perf_counter() + patience
         self._timer: asyncio.Task[None] | None = None
+        self.failure: str | None = None
+        """What broke the reply off behind its 200."""
 
     async def write(self, reads: Reads) -> None:
         """Tell the client what there is to tell. Raises UpstreamFailed while there still
@@ -56,6 +58,7 @@ class EventStream:
         except ToolfoldError as failure:
             if not self._turn.status_is_spent and not isinstance(failure, Erred):
                 raise
+            self.failure = type(failure).__name__
             await self._begin()
             await write(self._send, sse.encode(_error_text(failure)))
         finally:

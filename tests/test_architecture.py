@@ -24,6 +24,7 @@ SHELL = {
     "upstream": 3,
     "catalogs": 3,
     "telemetry": 3,
+    "trace": 2,
     "tokens": 3,
     "settings": 3,
     "http": 2,

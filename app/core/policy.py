@@ -1,7 +1,8 @@
 """A policy: everything that can be set, and who is direct, deferred or hidden."""
 
+import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from typing import Literal, NamedTuple
 
 from app.core.tools import Tool
@@ -28,6 +29,14 @@ _NEVER_DEFERRED = (
     # The client's own, where our tools have to take another name.
     *("tool_search", "call_tool"),
 )
+
+
+_CORE = re.compile("|".join(map(translate, _NEVER_DEFERRED)))
+
+
+def is_core(name: str) -> bool:
+    """Whether a tool of this name is one that should never be deferred."""
+    return _CORE.match(name.lower()) is not None
 
 
 class Ruling(NamedTuple):

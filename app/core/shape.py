@@ -6,12 +6,13 @@ Compiled once for a catalog and the policy fields that matter here, then looked 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
-from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
+from app.core.policy import MOST_HITS, Exposure, Policy, Ruling, is_core
 from app.core.tools import Tool
 from app.core.wrap import WRAPPER_NAME
 
@@ -54,7 +55,18 @@ class Shape:
     deferrable: int
     """Tokens of the deferred tools."""
     sent: int
-    """Tokens of the direct tools and the bridge."""
+    """Tokens of the direct tools, and of ours where there is something to find."""
+
+    @cached_property
+    def size_in_bytes(self) -> int:
+        """Of the direct tools' declarations and of ours."""
+        ours = len(self.bridge) + len(self.wrapper) if self.deferred else 0
+        return sum(len(tool.raw) for tool in self.direct) + ours
+
+    @cached_property
+    def core_deferred(self) -> tuple[str, ...]:
+        """Tools that should never be deferred and are: a model does not search for these."""
+        return tuple(filter(is_core, self.deferred))
 
     def tokens(self, tool: Tool) -> int:
         """Tokens of one named tool's declaration."""
@@ -81,6 +93,7 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
     families = _families(listed)
     bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
+    ours = count(bridge.decode()) + count(wrapper.decode())
     weights = Counter[Exposure]()
     for ruling, tokens in zip(rulings, catalog.tokens, strict=True):
         weights[ruling.exposure] += tokens
@@ -102,7 +115,7 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         hides="hidden" in names.values(),
         offered=sum(catalog.tokens),
         deferrable=weights["deferred"],
-        sent=weights["direct"] + count(bridge.decode()) + count(wrapper.decode()),
+        sent=weights["direct"] + (ours if deferred else 0),
     )
 
 

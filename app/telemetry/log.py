@@ -1,0 +1,133 @@
+"""The log: one JSON line for each request, and one for each thing in it that has a name.
+
+Events: `tools_advertised`, `tool_searched`, `deferred_tool_call`, `request`.
+"""
+
+import logging
+import sys
+import traceback
+from typing import Any
+
+import structlog
+
+from app.core.codec import encode
+from app.core.hits import best
+from app.core.search import Searched
+from app.telemetry.report import LONGEST_TEXT, Report
+
+_log = structlog.get_logger()
+
+
+def configure_logging(level: str) -> None:
+    """JSON lines on standard error, those of libraries too."""
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+            structlog.processors.JSONRenderer(serializer=_serialized),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[_Libraries()], force=True)
+    logging.captureWarnings(capture=True)
+
+
+class Log:
+    """Tells of a request in lines."""
+
+    def tell(self, report: Report) -> None:
+        """Its events, then its own line."""
+        if report.has_tools and report.advertised is not None:
+            said = report.advertised._asdict()
+            _log.info("tools_advertised", request_id=report.id, **said)
+        for searched in report.answered:
+            _log.info("tool_searched", request_id=report.id, **_searched(searched, report))
+        for call in report.discoveries:
+            found = {"tool": call.name, "discovered_via": call.via, "ranks": dict(call.ranks)}
+            _log.info("deferred_tool_call", request_id=report.id, **found)
+        usage = report.usage
+        _log.info(
+            "request",
+            request_id=report.id,
+            trace_id=report.trace.trace_id or None,
+            tenant=report.tenant,
+            policy=report.policy,
+            method=report.method,
+            path=report.path[:LONGEST_TEXT],
+            model=report.model or None,
+            stream=report.streams,
+            decision=report.decision,
+            reason=report.reason,
+            tools=report.tools,
+            tokens=report.tokens,
+            search_tokens=report.search_tokens if report.rounds else None,
+            saved=report.saved,
+            usage=usage and usage._asdict(),
+            rounds=report.rounds,
+            searches=report.searches,
+            status=report.status,
+            error=report.error,
+            ms=_ms(report.seconds),
+            upstream_ms=_ms(report.upstream_seconds),
+            overhead_ms=_ms(report.overhead_seconds),
+            bytes_in=report.bytes_in,
+            bytes_out=report.bytes_out,
+            unfolded_bytes=report.unfolded,
+            ignored_headers=report.ignored_headers,
+        )
+
+
+def log_fault(event: str, error: BaseException) -> None:
+    """A fault of ours: where it happened, and nothing of what it was working on."""
+    _log.error(event, **_fault(error))
+
+
+def _searched(searched: Searched, report: Report) -> dict[str, Any]:
+    """Who ranked what where; what was asked for only where that may be captured."""
+    ranked = searched.ranked
+    shown = max(len(searched.matched), 1)
+    captures = report.captures
+    return {
+        "call_id": searched.call_id,
+        "queries": list(searched.queries) if captures else len(searched.queries),
+        "matched": searched.matched,
+        "unmatched": list(searched.unmatched) if captures else len(searched.unmatched),
+        "ranker": ranked.ranker,
+        "confidence": ranked.confidence,
+        "fallback": ranked.fallback,
+        "shadow": {
+            name: best(rankings)[:shown]
+            for name, rankings in ranked.by_ranker.items()
+            if name != ranked.ranker
+        },
+        "ms": round(1_000 * ranked.seconds, 2),
+    }
+
+
+class _Libraries(logging.Handler):
+    """What libraries warn of: the text that their programmers wrote, and nothing of what it was
+    filled in with, which may be anything."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        said = {"logger": record.name, "message": str(record.msg).partition("\n")[0]}
+        level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
+        if record.name == "py.warnings":
+            said["message"] = ""
+        _log.log(level, "library", **said, **(_fault(error) if error else {}))
+
+
+def _fault(error: BaseException) -> dict[str, str]:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return {"error": type(error).__name__, "where": where}
+
+
+def _ms(seconds: float) -> float:
+    return round(1_000 * seconds, 1)
+
+
+def _serialized(event: dict[str, Any], **_: Any) -> str:
+    return encode(event).decode()

@@ -125,10 +125,10 @@ class Settings(BaseSettings):
         description="Collector to send spans to (base URL); OTEL_EXPORTER_OTLP_ENDPOINT works too.",
     )
     metrics_tenants: int = Field(
-        default=100, ge=0, description="Most tenants that metrics tell apart, some 15 KB each."
+        default=100, ge=0, description="Most tenants that metrics tell apart, some 25 KB each."
     )
     metrics_models: int = Field(
-        default=50, ge=1, description="Most models that metrics tell apart, some 40 KB each."
+        default=50, ge=1, description="Most models that metrics tell apart, some 20 KB each."
     )
     alarm_after: int = Field(
         default=100, ge=1, description="Requests with tools, none folded, that are an alarm."

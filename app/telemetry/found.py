@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict
 from hashlib import blake2b
+from itertools import islice
 from secrets import token_bytes
 from typing import Any
 
@@ -10,7 +11,7 @@ from app.telemetry.labels import FirstSeen
 from app.telemetry.report import LONGEST_TEXT, Report
 
 _TOOLS = 2_000
-_CATALOGS = 32
+_CATALOGS = 1_024
 _QUERIES = 200
 _RANKERS = 8
 _SHOWN = 50
@@ -75,7 +76,8 @@ class Found:
         }
 
     def _know(self, shape: Shape) -> None:
-        """The tools of a catalog that has not been seen lately."""
+        """The tools of a catalog that has not been seen lately, as many as have room: none goes
+        for a tool that was only sent, and a known catalog costs nothing."""
         fingerprint = shape.catalog.fingerprint
         if fingerprint in self._catalogs:
             self._catalogs.move_to_end(fingerprint)
@@ -83,8 +85,8 @@ class Found:
         self._catalogs[fingerprint] = None
         while len(self._catalogs) > _CATALOGS:
             self._catalogs.popitem(last=False)
-        for name in list(shape.deferred)[:_TOOLS]:
-            self._counts(name)
+        for name in islice(shape.deferred, _TOOLS - len(self._tools)):
+            self._tools.setdefault(name[:LONGEST_TEXT], [0, 0])
 
     def _counts(self, name: str) -> list[int]:
         name = name[:LONGEST_TEXT]

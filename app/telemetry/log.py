@@ -39,18 +39,17 @@ class Log:
 
     def tell(self, report: Report) -> None:
         """Its events, then its own line."""
+        log = _log.bind(request_id=report.id)
         if report.has_tools and report.advertised is not None:
-            said = report.advertised._asdict()
-            _log.info("tools_advertised", request_id=report.id, **said)
+            log.info("tools_advertised", **report.advertised._asdict())
         for searched in report.answered:
-            _log.info("tool_searched", request_id=report.id, **_searched(searched, report))
+            log.info("tool_searched", **_searched(searched, report.captures))
         for call in report.discoveries:
             found = {"tool": call.name, "discovered_via": call.via, "ranks": dict(call.ranks)}
-            _log.info("deferred_tool_call", request_id=report.id, **found)
+            log.info("deferred_tool_call", **found)
         usage = report.usage
-        _log.info(
+        log.info(
             "request",
-            request_id=report.id,
             trace_id=report.trace.trace_id or None,
             tenant=report.tenant,
             policy=report.policy,
@@ -84,11 +83,10 @@ def log_fault(event: str, error: BaseException) -> None:
     _log.error(event, **_fault(error))
 
 
-def _searched(searched: Searched, report: Report) -> dict[str, Any]:
+def _searched(searched: Searched, captures: bool) -> dict[str, Any]:
     """Who ranked what where; what was asked for only where that may be captured."""
     ranked = searched.ranked
     shown = max(len(searched.matched), 1)
-    captures = report.captures
     return {
         "call_id": searched.call_id,
         "queries": list(searched.queries) if captures else len(searched.queries),

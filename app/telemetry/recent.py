@@ -37,7 +37,7 @@ from app import __version__
 from app.telemetry.found import Found
 from app.telemetry.labels import Closed
 from app.telemetry.report import LONGEST_TEXT, Report
-from app.telemetry.totals import Totals
+from app.telemetry.totals import Totals, totals_of
 
 _REQUESTS = 50
 _STRETCH = 300
@@ -64,9 +64,12 @@ class Recent:
         stretch = int(report.at + report.seconds) // _STRETCH
         if not self._series or self._series[-1][0] < stretch:
             self._series.append((stretch, Totals()))
-        by_tenant = self._by_tenant.setdefault(tenant, Totals())
+        by_tenant = self._by_tenant.get(tenant)
+        if by_tenant is None:
+            by_tenant = self._by_tenant[tenant] = Totals()
+        one = totals_of(report)
         for totals in (self._totals, by_tenant, self._series[-1][1]):
-            totals.add(report)
+            totals.add(one)
         self._found.add(report)
         self._requests.append(_row(report))
 

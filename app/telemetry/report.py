@@ -225,12 +225,16 @@ class Report:
 
 
 _MODEL = b'"model"'
+_GLANCE = 16_384
+"""Bytes at the beginning, and at the end: SDKs put the model before the messages or behind."""
 
 
 def model_in(raw: bytes) -> str:
     """The model that a body names, "" where it cannot be told at a glance. Bodies that are
     relayed are not parsed for it."""
-    at = raw.find(_MODEL)
+    at = raw.find(_MODEL, 0, _GLANCE)
+    if at < 0 and len(raw) > _GLANCE:
+        at = raw.find(_MODEL, max(len(raw) - _GLANCE, _GLANCE - len(_MODEL)))
     if at < 1 or raw[at - 1 : at] == b"\\":
         return ""
     rest = raw[at + len(_MODEL) : at + len(_MODEL) + LONGEST_TEXT].lstrip()

@@ -1,7 +1,6 @@
 """Sums over requests: those that the page shows for a tenant, and for a stretch of time."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from app.telemetry.report import Report
 
@@ -24,25 +23,35 @@ class Totals:
     """... and this counts the others that had tools."""
     cached_tokens: int = 0
 
-    def add(self, report: Report) -> None:
-        """One more request."""
-        self.requests += 1
-        self.folded += report.decision == "folded"
-        broke_off = report.error is not None and report.error != "client_gone"
-        self.errors += report.status >= 500 or (broke_off and report.status < 400)
-        self.searches += report.searches
-        self.unmatched += sum(len(searched.unmatched) for searched in report.answered)
-        if report.saved is not None and report.tokens is not None:
-            self.tokens_sent += report.tokens[0]
-            self.tokens_offered += report.tokens[1]
-            self.search_tokens += report.search_tokens or 0
-        else:
-            self.savings_unknown += report.has_tools
-        self.cached_tokens += sum(
-            played.usage.cached or 0 for played in report.played if played.usage
-        )
+    def add(self, other: "Totals") -> None:
+        """So many more."""
+        for name in _NAMES:
+            if more := getattr(other, name):
+                setattr(self, name, getattr(self, name) + more)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, int]:
         """Every sum by its name, with the difference that they are for."""
         saved = self.tokens_offered - self.tokens_sent - self.search_tokens
-        return asdict(self) | {"tokens_saved": saved}
+        return {**{name: getattr(self, name) for name in _NAMES}, "tokens_saved": saved}
+
+
+_NAMES = tuple(field.name for field in fields(Totals))
+
+
+def totals_of(report: Report) -> Totals:
+    """One request."""
+    broke_off = report.error is not None and report.error != "client_gone"
+    totals = Totals(
+        requests=1,
+        folded=report.decision == "folded",
+        errors=report.status >= 500 or (broke_off and report.status < 400),
+        searches=report.searches,
+        unmatched=sum(len(searched.unmatched) for searched in report.answered),
+        cached_tokens=sum(played.usage.cached or 0 for played in report.played if played.usage),
+    )
+    if report.saved is not None and report.tokens is not None:
+        totals.tokens_sent, totals.tokens_offered = report.tokens
+        totals.search_tokens = report.search_tokens or 0
+    else:
+        totals.savings_unknown = report.has_tools
+    return totals

@@ -48,5 +48,7 @@ async def stats(proxy: Proxy) -> Any:
 
 async def ask(proxy: Proxy, stream: bool = False, **members: Any) -> Any:
     """One request, with usage also where it streams."""
-    beside = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+    beside: dict[str, Any] = (
+        {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+    )
     return await proxy.post(body(**beside, **members))

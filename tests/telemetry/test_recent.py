@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from app.core.catalog import compile_catalog
 from app.core.hits import Ranked
+from app.core.policy import Policy
 from app.core.search import Searched
+from app.core.shape import compile_shape
 from app.core.verdict import Discovery
 from app.telemetry import Report
 from app.telemetry import recent as described
 from app.telemetry.recent import Recent
-from tests.builders import numbered, reply
+from tests.builders import dumps, numbered, reply, tool
 from tests.conftest import start_proxy
 from tests.telemetry.conversations import FOUND_AND_CALLED, ask, stats
 
@@ -148,6 +151,21 @@ def _size(value: Any, seen: set[int] | None = None) -> int:
     held += list(getattr(value, "__dict__", {}).values())
     held += [getattr(value, name) for name in getattr(type(value), "__slots__", ())]
     return sys.getsizeof(value) + sum(_size(one, seen) for one in held)
+
+
+def test_tools_that_are_only_sent_take_no_room_from_those_that_are_called() -> None:
+    recent = Recent()
+    recent.tell(
+        report(answered=[searched("called")], discoveries=[Discovery("called", "search", {})])
+    )
+    for n in range(3):
+        tools = [tool(f"c{n}_t{at}", "Does a thing with a thing.", x="string") for at in range(900)]
+        shape = compile_shape(compile_catalog(dumps(tools), len), Policy(mode="on"), len)
+        recent.tell(report(decision="folded", shape=shape))
+    found = recent.as_json({})["searches"]
+    assert found["tools_known"] == 2_000
+    assert found["never_found"]["count"] == 1_999
+    assert found["most_found"] == [{"tool": "called", "found": 1, "called": 1, "share": 1.0}]
 
 
 @pytest.mark.parametrize("part", ["totals", "health", "series", "searches", "requests"])

@@ -58,8 +58,8 @@ def ids(span: ReadableSpan) -> tuple[str, str]:
 async def test_a_request_is_a_server_span_with_its_calls_and_searches_below(stream: bool) -> None:
     told = Collected()
     async with start_proxy(*FOUND_AND_CALLED, telemetry=told) as proxy:
-        members = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-        response = await proxy.post(body(**members), **GIVEN)
+        members: dict[str, Any] = {"stream_options": {"include_usage": True}} if stream else {}
+        response = await proxy.post(body(stream=stream, **members), **GIVEN)
         spans = await told.spans(proxy)
     whole = spans["POST /v1/chat/completions"]
     assert whole.kind is SpanKind.SERVER

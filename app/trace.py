@@ -25,8 +25,8 @@ class Call:
 
     span_id: str = ""
     began: float = 0.0
-    answered: float = 0.0
-    """The head of the reply came."""
+    first_chunk: float = 0.0
+    """The first part of the reply's body came: some servers send a head long before."""
     ended: float = 0.0
     status: int = 0
     error: str | None = None
@@ -37,7 +37,12 @@ class Call:
 
     def answer(self, status: int) -> None:
         """The head of its reply has come."""
-        self.answered, self.status = perf_counter(), status
+        self.status = status
+
+    def receive(self) -> None:
+        """A part of its body has come."""
+        if not self.first_chunk:
+            self.first_chunk = perf_counter()
 
     def end(self) -> None:
         """The reply is over, or given up."""

@@ -112,11 +112,14 @@ class Rounds:
                 body = await response.aread()
                 raise Refused(response.status_code, body, self.headers)
             if not is_event_stream(response):
-                chunk = _whole(await response.aread())
+                body = await response.aread()
+                call.receive()
+                chunk = _whole(body)
                 yield [Chunk(chunk.data) if self._streaming else chunk, DONE]
                 return
             async with aclosing(_events(response)) as reads:
                 async for chunks in reads:
+                    call.receive()
                     yield chunks if self._streaming else [_unframed(c) for c in chunks]
 
 

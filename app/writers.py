@@ -107,6 +107,7 @@ class Relayed:
         await start(self._send, response.status_code, headers)
         async with aclosing(gathered(raw_parts(response))) as parts:
             async for data in parts:
+                self._report.trace.calls[-1].receive()
                 self._last = data
                 await write(self._send, data)
 

@@ -20,10 +20,10 @@ flag wins over the environment. Written by `make docs`: what is said here is sai
 _METRICS = """\
 # Metrics
 
-Prometheus metrics at `/metrics` of the admin port. Written by `make docs`: what is said here is said
-in the code. Labels come from closed sets: a tenant that is not in the policy file and a model that no
-upstream has answered for are `other`, and so are those beyond `TOOLFOLD_METRICS_TENANTS` and
-`TOOLFOLD_METRICS_MODELS`. Beside these there are `toolfold_build_info` and the `process_*` metrics.
+Prometheus metrics at `/metrics` of the admin port. Written by `make docs`: what is said here is
+said in the code. Labels come from closed sets: a tenant that is not in the policy file and a model
+that no upstream has answered for are `other`, and so are those beyond `TOOLFOLD_METRICS_TENANTS`
+and `TOOLFOLD_METRICS_MODELS`. Beside these there are `toolfold_build_info` and `process_*`.
 
 Tokens saved, net, of a tenant over an hour; it may be negative:
 

@@ -63,7 +63,7 @@ HISTOGRAMS: dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]] = {
         _SECONDS,
     ),
     "gen_ai_client_operation_time_to_first_chunk_seconds": (
-        "How long the head of an upstream's reply took to come.",
+        "How long the first part of an upstream's reply took to come.",
         _GEN_AI,
         _SECONDS,
     ),

@@ -150,10 +150,10 @@ class Metrics:
                 *who,
                 self._errors(error) if error else "",
             )
-            if call.answered and not error:
+            if call.first_chunk and not error:
                 self._observe(
                     "gen_ai_client_operation_time_to_first_chunk_seconds",
-                    call.answered - call.began,
+                    call.first_chunk - call.began,
                     *who,
                 )
         for played in report.played:

@@ -146,7 +146,7 @@ class Spans:
         if not report.is_chat:
             return server
         usage = played.usage
-        waited = call.answered - call.began if call.answered else None
+        waited = call.first_chunk - call.began if call.first_chunk else None
         return server | {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": self._server.provider,

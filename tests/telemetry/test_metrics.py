@@ -248,7 +248,7 @@ async def test_the_admin_port_serves_them_and_the_data_port_does_not() -> None:
 def test_promtool_finds_nothing_to_say() -> None:
     made = metrics("acme")
     calls = Trace()
-    calls.call().answer(200)
+    calls.call().receive()
     made.tell(report(trace=calls, turned_away="x", ignored_headers=1, unfolded=9_000))
     page = made.text()
     done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True)

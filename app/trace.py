@@ -21,12 +21,13 @@ Headers = list[tuple[bytes, bytes]]
 
 @dataclass(slots=True)
 class Call:
-    """One request to the upstream. Times are of `perf_counter`, 0 until they come."""
+    """One request to the upstream. Times are of `perf_counter`."""
 
     span_id: str = ""
     began: float = 0.0
     first_chunk: float = 0.0
-    """The first part of the reply's body came: some servers send a head long before."""
+    """The first part of the reply's body came (0: not yet); some servers send a head long
+    before."""
     ended: float = 0.0
     status: int = 0
     error: str | None = None
@@ -68,7 +69,8 @@ class Trace:
 
     def call(self) -> Call:
         """A call of the upstream, about to be made."""
-        call = Call(token_hex(8) if self.span_id else "")
+        now = perf_counter()
+        call = Call(token_hex(8) if self.span_id else "", began=now, ended=now)
         self.calls.append(call)
         return call
 

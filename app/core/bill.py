@@ -6,6 +6,10 @@ from typing import NamedTuple
 from app.core.codec import Json
 
 
+_MOST = 2**53
+"""A number of tokens that is none: floats, which metrics are, cannot tell it from the next."""
+
+
 class Usage(NamedTuple):
     """Tokens of one upstream reply, as the upstream reports them."""
 
@@ -74,7 +78,9 @@ def _usages(rounds: Sequence[Played]) -> list[Usage] | None:
 
 def _number(said: object, name: str) -> int | None:
     value = said.get(name) if isinstance(said, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < _MOST else None
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -1,6 +1,6 @@
 """Who is told of a request when it is over, and what can be asked of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from time import perf_counter
 from typing import Any, Literal, Protocol, get_args
 
@@ -45,7 +45,8 @@ class Telemetry:
         self._health = Health(metrics, patience)
         self._spans = spans
         own: tuple[Sink, ...] = (Log(), metrics, recent, self._health)
-        self._sinks = own if spans is None else (*own, spans)
+        self.sinks = own if spans is None else (*own, spans)
+        """In the order in which they are told."""
         self._states: dict[State, Callable[[], bool]] = {}
         for state in get_args(State):
             self.watch(state, lambda: False)
@@ -55,6 +56,11 @@ class Telemetry:
         """Show a state of the process wherever its health is shown."""
         self._states[state] = is_so
         self.metrics.watch(f"toolfold_{state}", is_so)
+
+    def know(self, tenants: Collection[str]) -> None:
+        """Tell these tenants apart, as far as there is room; their names are the operator's."""
+        for closed in (self.metrics.tenants, self._recent.tenants):
+            closed.admit(tenants)
 
     def begin(self, scope: Scope) -> Report:
         """The report of a request that has come."""
@@ -66,7 +72,7 @@ class Telemetry:
         """The request is over, however it ended. Never raises."""
         self.in_flight -= 1
         report.ended = perf_counter()
-        for sink in self._sinks:
+        for sink in self.sinks:
             try:
                 sink.tell(report)
             except Exception as error:  # promise: telling of a request is no reason to lose it

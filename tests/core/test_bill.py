@@ -28,6 +28,8 @@ def usage(prompt: Any, completion: Any, **beside: Any) -> Any:
         (usage(10, None), None),
         (usage("10", 2), None),
         (usage(True, 2), None),
+        (usage(-1, 2), None),
+        (usage(10**400, 2), None),
         ({}, None),
         (None, None),
     ],

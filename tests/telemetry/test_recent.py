@@ -17,13 +17,13 @@ from app.telemetry import recent as described
 from app.telemetry.recent import Recent
 from tests.builders import dumps, numbered, reply, tool
 from tests.conftest import start_proxy
-from tests.telemetry.conversations import FOUND_AND_CALLED, ask, stats
+from tests.telemetry.conversations import FOUND_AND_CALLED, ask, stats, value
 
 
 def report(at: float = 0.0, **said: Any) -> Report:
     made = Report("/v1/chat/completions", at=at, status=200)
-    for name, value in said.items():
-        setattr(made, name, value)
+    for name, what in said.items():
+        setattr(made, name, what)
     made.ended = made.began
     return made
 
@@ -105,6 +105,18 @@ def test_tenants_that_are_not_known_are_one() -> None:
         "other": 2,
         "": 1,
     }
+
+
+async def test_a_tenant_that_comes_to_be_known_is_told_apart_everywhere() -> None:
+    async with start_proxy() as proxy:
+        proxy.telemetry.know(["acme"])
+        for tenant in ("acme", "junk"):
+            made = proxy.telemetry.begin({"path": "/v1/x", "method": "GET", "headers": []})
+            made.tenant = tenant
+            proxy.telemetry.end(made)
+        assert set((await stats(proxy))["tenants"]) == {"acme", "other"}
+        for tenant in ("acme", "other"):
+            assert await value(proxy, "toolfold_requests_total", tenant=tenant) == 1
 
 
 def test_errors_are_ours_or_the_upstreams_and_not_the_clients() -> None:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from app.core.codec import Json
 
-
 _MOST = 2**53
 """A number of tokens that is none: floats, which metrics are, cannot tell it from the next."""
 

@@ -6,6 +6,7 @@ Events: `tools_advertised`, `tool_searched`, `deferred_tool_call`, `request`.
 import logging
 import sys
 import traceback
+from time import monotonic
 from typing import Any
 
 import structlog
@@ -16,6 +17,9 @@ from app.core.search import Searched
 from app.telemetry.report import LONGEST_TEXT, Report
 
 _log = structlog.get_logger()
+_SILENCE = 60.0
+"""Seconds: a collector that is down is a warning a second otherwise."""
+_MOST_SAID = 256
 
 
 def configure_logging(level: str) -> None:
@@ -106,15 +110,31 @@ def _searched(searched: Searched, captures: bool) -> dict[str, Any]:
 
 class _Libraries(logging.Handler):
     """What libraries warn of: the text that their programmers wrote, and nothing of what it was
-    filled in with, which may be anything."""
+    filled in with, which may be anything. The same again is silent for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._silent_until: dict[tuple[str, ...], float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         said = {"logger": record.name, "message": str(record.msg).partition("\n")[0]}
-        level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
         if record.name == "py.warnings":
             said["message"] = ""
-        _log.log(level, "library", **said, **(_fault(error) if error else {}))
+        said |= _fault(error) if error else {}
+        if not self._is_news(tuple(said.values())):
+            return
+        level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
+        _log.log(level, "library", **said)
+
+    def _is_news(self, said: tuple[str, ...]) -> bool:
+        now = monotonic()
+        if now < self._silent_until.get(said, 0):
+            return False
+        if len(self._silent_until) >= _MOST_SAID:
+            self._silent_until.clear()
+        self._silent_until[said] = now + _SILENCE
+        return True
 
 
 def _fault(error: BaseException) -> dict[str, str]:

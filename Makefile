@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := app bench docs tests
+FUZZ_SECONDS ?= 600
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench docs clean
+.PHONY: demo test check run bench docs ops fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -25,9 +26,20 @@ run: $(VENV)/demo.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.retrieval $(or $(TOOLFOLD_RETRIEVAL_DIR),tests/data/retrieval) \
+	  --ranker lexical --ranker bm25
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m docs
+
+# Every check of a running Toolfold by its id; installs the Debian packages that it needs.
+ops: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.ops
+
+fuzz: $(VENV)/dev.stamp
+	for target in sse splice guard search; do \
+	  $(BIN)/python -m bench.fuzz $$target $(FUZZ_SECONDS) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

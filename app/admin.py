@@ -1,5 +1,7 @@
 """The admin port: is the process alive, may it be sent requests, and how did they go?"""
 
+from collections.abc import Callable
+
 from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
@@ -14,16 +16,20 @@ _INERT = {
 """Names in it are what clients wrote: no browser is to take them for a page."""
 
 
-def create_admin(telemetry: Telemetry) -> FastAPI:
-    """`/healthz` says that the process runs; `/readyz` that it is configured and warm;
+def create_admin(is_ready: Callable[[], bool], telemetry: Telemetry) -> FastAPI:
+    """`/healthz` says that the process runs; `/readyz` that requests may be sent to it;
     `/metrics` is for Prometheus, `/stats.json` for the page."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/healthz")
-    @app.get("/readyz")
-    async def answer() -> Response:
-        # Both ports open after the vocabulary is loaded, so who is answered may send.
+    async def health() -> Response:
         return Response("ok\n", media_type="text/plain")
+
+    @app.get("/readyz")
+    async def readiness() -> Response:
+        if is_ready():
+            return Response("ok\n", media_type="text/plain")
+        return Response("not ready\n", 503, media_type="text/plain")
 
     @app.get("/metrics")
     def metrics() -> Response:

@@ -2,9 +2,8 @@
 
 import asyncio
 import signal
-import socket
-from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import httpx2
@@ -13,9 +12,16 @@ import uvicorn
 from fastapi import FastAPI
 
 from app.admin import create_admin
+from app.admission import Admission
 from app.api import Api
 from app.breaker import Breaker
 from app.catalogs import Catalogs
+from app.guard import Guard
+from app.identity import Identity
+from app.lifecycle import Lifecycle, Server, listener
+from app.policies import Policies
+from app.policies.watch import PolicyFile
+from app.protocol import Deadlines, strict
 from app.rankers import Remote
 from app.rankers.endpoint import Endpoint
 from app.rankers.rankers import Rankers
@@ -28,33 +34,50 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.provider import provider_of
 from app.telemetry.recent import Recent
 from app.telemetry.telemetry import SpanSink, Telemetry
+from app.tenants import anybody, check_open, read_policies
 from app.tokens import load_counter
-from app.upstream import Upstream
+from app.upstream import Timeouts, Upstream
 
 _MEGABYTE = 1024 * 1024
 
 
 def create_app(settings: Settings, telemetry: Telemetry | None = None) -> FastAPI:
-    """The data port's application."""
+    """The data port's application. Raises Invalid and Unsafe."""
     telemetry = telemetry or create_telemetry(settings)
-    upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
+    upstream = create_upstream(settings)
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
     rankers = create_rankers(settings)
     breaker = Breaker()
     store = _store(settings, breaker)
     telemetry.watch("state_degraded", lambda: breaker.is_open)
+    identity, file = _identity(settings, telemetry)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(file.watch()) if file else None
         yield
+        if watching:
+            watching.cancel()
         await upstream.aclose()
         await rankers.aclose()
         await store.aclose()
         await telemetry.flush()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    policy, patience = settings.policy(), settings.head_after
-    app.mount("/", Api(upstream, catalogs, rankers, store, policy, patience, telemetry))
+    api = Api(
+        upstream,
+        catalogs,
+        rankers,
+        store,
+        identity,
+        _admission(settings),
+        patience=settings.head_after,
+        telemetry=telemetry,
+        comment_after=settings.comment_after,
+        operators_key=settings.operators_key.encode(),
+    )
+    app.mount("/", api)
+    app.state.policy_file = file
     return app
 
 
@@ -71,56 +94,69 @@ def _spans(settings: Settings, provider: str) -> SpanSink | None:
     if not settings.otlp_endpoint:
         return None
     try:
-        from app.telemetry.spans import Server, Spans, exporter
+        from app.telemetry.spans import Server as SpanServer
+        from app.telemetry.spans import Spans, exporter
     except ImportError:  # the variable may be there for others: no reason not to serve
         structlog.get_logger().warning("no_spans", install="toolfold[otel]")
         return None
     url = urlsplit(settings.upstream_base_url)
     port = url.port or (443 if url.scheme == "https" else 80)
-    return Spans(exporter(settings.otlp_endpoint), Server(provider, url.hostname or "", port))
+    return Spans(exporter(settings.otlp_endpoint), SpanServer(provider, url.hostname or "", port))
+
+
+def create_upstream(settings: Settings) -> Upstream:
+    """The upstream, with a pool of connections of its own."""
+    return Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
 
 
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM."""
+    """Both ports, until SIGINT or SIGTERM. Raises Invalid, Unsafe, and OSError where a port is
+    taken."""
     configure_logging(settings.log_level)
     telemetry = create_telemetry(settings)
-    servers = [
-        _Server(server_config(create_app(settings, telemetry), settings.host, settings.port)),
-        _Server(server_config(create_admin(telemetry), settings.admin_host, settings.admin_port)),
-    ]
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, _stop, servers)
-    await asyncio.gather(*(server.serve() for server in servers))
+    app = create_app(settings, telemetry)
+    listeners = (
+        listener(settings.host, settings.port),
+        listener(settings.admin_host, settings.admin_port),
+    )
+    lifecycle = Lifecycle(settings.drain_delay)
+    telemetry.watch("draining", lambda: lifecycle.is_draining)
+    if app.state.policy_file is not None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
+    data = server_config(app, settings)
+    admin = server_config(create_admin(lifecycle.is_ready, telemetry), settings)
+    await lifecycle.run(Server(data), Server(admin), listeners)
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves the signals to us, since there are two of them in the process, and
-    that says where it listens once it does."""
+def _identity(settings: Settings, telemetry: Telemetry) -> tuple[Identity, PolicyFile | None]:
+    """Who asks, as the settings and the policy file say, and the file."""
+    check_open(settings)
+    policies = Policies(anybody(settings))
+    identity = Identity(policies, settings.trusted_peers, strict=settings.strict_headers)
+    if not settings.policy_file:
+        return identity, None
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            bound = [one.getsockname()[:2] for server in self.servers for one in server.sockets]
-            structlog.get_logger().info("listening", addresses=[f"{h}:{p}" for h, p in bound])
+    def apply(policies: Policies) -> None:
+        identity.policies = policies
+        telemetry.know(policies.by_name)
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
+    def read(raw: bytes) -> Policies:
+        return read_policies(raw, settings)
 
-
-def _stop(servers: list[_Server]) -> None:
-    for server in servers:
-        server.should_exit = True
+    file = PolicyFile(settings.policy_file, read, apply, tell=telemetry.metrics.reloaded)
+    file.load()
+    return identity, file
 
 
-def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
-    """How uvicorn serves either port: the strict parser, and no header of its own."""
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How uvicorn serves either port: strictly, and with no header of its own."""
+    deadlines = Deadlines(settings.header_timeout, settings.body_timeout, settings.send_timeout)
     return uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        http="h11",
+        Guard(app),
+        http=strict(deadlines),
+        timeout_keep_alive=settings.keep_alive,
+        timeout_graceful_shutdown=settings.grace,
         ws="none",
         log_config=None,
         access_log=False,
@@ -167,6 +203,11 @@ def _store(settings: Settings, breaker: Breaker) -> Store:
     return FallbackStore(shared, local, breaker)
 
 
+def _admission(settings: Settings) -> Admission:
+    held, largest = settings.inflight_mb * _MEGABYTE, settings.body_mb * _MEGABYTE
+    return Admission(settings.max_inflight, held, largest)
+
+
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:
     return httpx2.AsyncHTTPTransport(
         trust_env=False,
@@ -174,13 +215,14 @@ def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:
             max_connections=settings.max_connections,
             max_keepalive_connections=settings.max_connections,
         ),
+        retries=1,  # of the connect alone, before the upstream has heard of the request
     )
 
 
-def _timeouts(settings: Settings) -> dict[str, float]:
-    return {
-        "connect": settings.connect_timeout,
-        "pool": settings.connect_timeout,
-        "read": settings.read_timeout,
-        "write": settings.read_timeout,
-    }
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
+        settings.connect_timeout,
+        settings.first_byte_timeout,
+        settings.read_timeout,
+        settings.total_timeout,
+    )

@@ -1,9 +1,11 @@
 """What the documentation takes from the code, so that it cannot say anything else."""
 
+import json
 from pathlib import Path
 
 from pydantic import SecretStr
 
+from app.policies.reference import document, schema
 from app.settings import Settings
 from app.telemetry.instruments import COUNTERS, GAUGES, HISTOGRAMS
 
@@ -47,9 +49,11 @@ _EXAMPLE = """\
 def generated() -> dict[str, str]:
     """Path and text of every file."""
     return {
-        "docs/settings.md": _settings(),
-        "docs/metrics.md": _metrics(),
         ".env.example": _example(),
+        "app/policies/policy.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "docs/metrics.md": _metrics(),
+        "docs/policy.md": document(),
+        "docs/settings.md": _settings(),
     }
 
 

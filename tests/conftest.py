@@ -48,7 +48,7 @@ async def running(settings: Settings, telemetry: Telemetry | None = None) -> Asy
     """Toolfold on a free port; its base URL. The protocol is uvicorn's; its server, which
     looks every tenth of a second whether it should stop, is left out."""
     app = create_app(settings, telemetry)
-    config = server_config(app, "127.0.0.1", 0)
+    config = server_config(app, settings)
     config.load()
     state = ServerState()
 

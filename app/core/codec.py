@@ -55,6 +55,21 @@ def fused(pieces: Iterable[str]) -> str:
     return text
 
 
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether a value is nested more deeply than this."""
+    level = [value]
+    for _ in range(most):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, dict | list) for one in level)
+
+
 def _decode_leniently(raw: bytes | msgspec.Raw | str) -> Any:
     text = raw if isinstance(raw, str) else bytes(raw).decode()
     try:

@@ -16,6 +16,9 @@ from app.core.shape import Shape
 from app.core.tools import Tool
 
 _MOST_QUERIES = 16
+_LONGEST_QUERY = 1_000
+"""Characters; a model that repeats itself can write millions."""
+_MOST_QUOTED = 65_536
 _DEEPEST = 3
 _SELECT = "select:"
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\Z)')
@@ -41,7 +44,7 @@ def read_search(call: Call) -> Search:
         value = next((value[k] for k in ("queries", "query") if value.get(k)), value)
         if isinstance(value, dict):
             value = {k: v for k, v in value.items() if k != "limit"}
-    texts = (text.strip() for text in _texts(_unwrapped(value)))
+    texts = (text.strip()[:_LONGEST_QUERY] for text in _texts(_unwrapped(value)))
     queries = dict.fromkeys(text for query in texts for text in _selected(query) if text)
     return Search(call, tuple(queries)[:_MOST_QUERIES], _number(limit))
 
@@ -113,7 +116,8 @@ def _unwrapped(value: Any) -> Any:
             value = decode(value)
         except ValueError:
             if value.lstrip().startswith(("{", "[", '"')):
-                return [text for text, is_name in _QUOTED.findall(value) if text and not is_name]
+                quoted = _QUOTED.findall(value[:_MOST_QUOTED])
+                return [text for text, is_name in quoted if text and not is_name]
             break
     return value
 

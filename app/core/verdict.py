@@ -12,7 +12,7 @@ from app.core.errors import Refused
 from app.core.exchange import Exchange
 from app.core.plan import Fold
 from app.core.round import Round
-from app.core.schema import fault
+from app.core.schema.valid import fault
 from app.core.terms import Terms
 from app.core.tools import Tool
 
@@ -20,6 +20,8 @@ Via = Literal["search", "manifest", "history"]
 """How the model came to know a deferred tool that it calls."""
 
 _WORD = re.compile(r"[\w.-]+")
+_MOST_READ = 65_536
+"""Characters of an error text that are looked at."""
 
 
 def to_be_shown(call: Call, whom: Addressee, terms: Terms) -> Tool | None:
@@ -47,7 +49,7 @@ def undeclared(refusal: Refused, terms: Terms, promoted: Container[str]) -> list
     a tool that was not declared (Groq's `tool_use_failed`)."""
     if not 400 <= refusal.status < 500:
         return []
-    words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)))
+    words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)[:_MOST_READ]))
     found = (terms.admits(word.strip(".")) for word in words)
     return [tool for tool in found if tool and tool.name not in promoted]
 

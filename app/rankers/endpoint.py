@@ -50,8 +50,10 @@ class Endpoint:
             raise RankerFailed("malformed") from None
 
     async def _body(self, question: Json) -> bytes:
-        opened = self._upstream.open("POST", self._target, self._headers, encode(question))
-        async with opened as response:
+        asked, until = encode(question), self._upstream.deadline()
+        async with self._upstream.open(
+            "POST", self._target, self._headers, asked, until
+        ) as response:
             if response.status_code != httpx2.codes.OK:
                 raise RankerFailed("refused")
             body = bytearray()

@@ -43,6 +43,7 @@ COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "toolfold_client_disconnects": ("Clients that hung up, by when.", ("phase",)),
     "toolfold_shed": ("Requests that were not taken on.", ("reason",)),
     "toolfold_policy_header_rejected": ("Policy headers that were not obeyed.", ("reason",)),
+    "toolfold_tool_text_findings": ("Tools in whose text something is odd.", _TENANT),
     "toolfold_unfolded_tools": (
         "Requests of endpoints that are not folded, with a large array of tools.",
         ("endpoint",),

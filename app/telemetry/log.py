@@ -65,6 +65,7 @@ class Log:
             reason=report.reason,
             tools=report.tools,
             tokens=report.tokens,
+            findings=report.findings,
             search_tokens=report.search_tokens if report.rounds else None,
             saved=report.saved,
             usage=usage and usage._asdict(),

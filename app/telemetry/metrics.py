@@ -19,7 +19,7 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 
 from app import __version__
-from app.core.shape import BRIDGE_NAME
+from app.core.exposure import BRIDGE_NAME
 from app.telemetry.instruments import COUNTERS, GAUGES, HISTOGRAMS
 from app.telemetry.labels import Closed, FirstSeen, code_class
 from app.telemetry.report import Report
@@ -73,7 +73,7 @@ class Metrics:
         """An alarm begins or is over."""
         self._gauges["toolfold_alarm"].labels(name).set(on)
 
-    def reloaded(self, *, worked: bool) -> None:
+    def reloaded(self, worked: bool) -> None:
         """The policy file was read again."""
         self._count("toolfold_config_reloads", "success" if worked else "failure")
 
@@ -94,6 +94,8 @@ class Metrics:
             self._count("toolfold_shed", self._reasons(report.turned_away))
         if report.ignored_headers:
             self._count("toolfold_policy_header_rejected", "untrusted", by=report.ignored_headers)
+        if report.findings:
+            self._count("toolfold_tool_text_findings", tenant, by=report.findings)
         if report.unfolded:
             self._count("toolfold_unfolded_tools", endpoint(report.path))
         if report.has_tools:

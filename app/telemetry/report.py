@@ -8,15 +8,17 @@ from time import perf_counter, time
 from typing import Literal, NamedTuple
 
 from app.core.bill import Played, Usage, search_tokens, total
-from app.core.plan import Fold, Plan, Relay, Trim
+from app.core.errors import BadRequest, Broken, Denied, ToolfoldError
+from app.core.plan import Fold, Observe, Plan, Relay, Trim
 from app.core.search import Searched
 from app.core.shape import Shape
 from app.core.turn import Turn
 from app.core.verdict import Discovery
 from app.http import Headers, Message, Send
+from app.identity import Asker
 from app.trace import Trace
 
-Decision = Literal["folded", "relayed", "observed"]
+Decision = Literal["folded", "relayed", "observed", "refused"]
 Phase = Literal["parse", "search", "ttfb", "stream"]
 LONGEST_TEXT = 200
 """Characters of what a client can make as long as it likes."""
@@ -56,6 +58,8 @@ class Report:
     tokens: tuple[int, int] | None = None
     """The same, in tokens."""
     advertised: Advertised | None = None
+    findings: int = 0
+    """Tools in whose text something is odd."""
     shape: Shape | None = None
     rounds: int = 0
     searches: int = 0
@@ -95,6 +99,17 @@ class Report:
 
         return count
 
+    def asked_by(self, asker: Asker) -> None:
+        """Take in who asks."""
+        self.tenant, self.policy = asker.tenant.name, asker.tenant.policy_name
+        self.ignored_headers = asker.ignored
+
+    def refused(self, error: ToolfoldError) -> None:
+        """Take in that the upstream is not asked."""
+        self.decision = "refused"
+        code = error.code if isinstance(error, BadRequest | Denied | Broken) else "internal_error"
+        self.reason = code.replace("_", "-")
+
     def read(self, raw: bytes) -> None:
         """Take in the body of a chat completion."""
         self.received = perf_counter()
@@ -108,10 +123,15 @@ class Report:
         if shape is None or shape.catalog.fault is not None:
             return
         self.shape = shape
+        self.findings = sum(map(bool, shape.catalog.findings))
         count, size = shape.catalog.count, shape.catalog.size_in_bytes
         match plan:
             case Relay():
                 self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
+                self.advertised = Advertised(count, 0, size)
+            case Observe():
+                self.decision = "observed"
+                self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
                 self.advertised = Advertised(count, 0, size)
             case Trim():
                 self.decision = "folded"

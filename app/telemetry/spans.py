@@ -26,7 +26,7 @@ from opentelemetry.util.types import AttributeValue
 
 from app import __version__
 from app.core.bill import Played
-from app.core.shape import BRIDGE_NAME
+from app.core.exposure import BRIDGE_NAME
 from app.telemetry.report import LONGEST_TEXT, Report
 from app.trace import Call
 

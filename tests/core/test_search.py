@@ -22,6 +22,8 @@ def called(arguments: str) -> Search:
 ARGUMENTS: dict[str, tuple[str, tuple[str, ...], int | None]] = {
     "as it should be": ('{"queries":["geo","map"],"limit":3}', ("geo", "map"), 3),
     "one text": ('{"queries":"geo"}', ("geo",), None),
+    "a text without end": ("{" * 5_000_000, (), None),
+    "a query without end": (json.dumps({"query": "x" * 5_000_000}), ("x" * 1_000,), None),
     "`query`": ('{"query":"geo"}', ("geo",), None),
     "`query` as a list": ('{"query":["geo","map"]}', ("geo", "map"), None),
     "`query` as an object": ('{"query":{"text":"geo"}}', ("geo",), None),

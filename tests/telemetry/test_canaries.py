@@ -20,7 +20,7 @@ from tests.builders import (
     streamed,
     tool,
 )
-from tests.telemetry.process import process
+from tests.replica import started
 from tests.upstream import Raw, Received, Scripted, upstream
 
 WHERE = (
@@ -32,12 +32,17 @@ CANARY = {name: f"canary-{name}-{uuid4().hex}" for name in WHERE}
 HEADERS = {
     "content-type": "application/json",
     "authorization": f"Bearer {CANARY['key']}",
-    "api-key": CANARY["key"],
+    "cookie": f"sid={CANARY['cookie']}",
+}
+OWN = {
     "x-toolfold-key": CANARY["own_key"],
     "x-toolfold-policy-token": CANARY["policy_token"],
     "x-toolfold-session": CANARY["session"],
-    "cookie": f"sid={CANARY['cookie']}",
+    "x-toolfold-tenant": CANARY["session"],
+    "x-toolfold-hidden": CANARY["policy_token"],
+    "x-toolfold-limit": CANARY["policy_token"],
 }
+"""Each is refused, or obeyed: in either case it is not told."""
 TOOLS = [
     *CATALOG,
     tool("secretive", CANARY["tool_text"], **{CANARY["parameter"]: "string"}),
@@ -131,49 +136,50 @@ async def converse(url: str) -> None:
         for path, content in sent:
             with suppress(httpx2.RemoteProtocolError):  # a stream that is cut off is cut off here
                 await client.post(url + path, content=content, headers=HEADERS)
+        for own in OWN.items():
+            with suppress(httpx2.RemoteProtocolError):
+                await client.post(url + chat, content=body(TOOLS), headers=[*HEADERS.items(), own])
 
 
 async def test_no_canary_is_written_anywhere() -> None:
     async with (
         upstream(Raw(content_type="application/x-protobuf")) as collector,
         upstream(*SCRIPT, *SCRIPT, *SCRIPT) as behind,
-        process(
-            behind.url,
-            TOOLFOLD_LOG_LEVEL="debug",
-            TOOLFOLD_OTLP_ENDPOINT=collector.url,
-            TOOLFOLD_RANKER_MODE="compare",
-            TOOLFOLD_ALARM_AFTER="1",
-        ) as running,
+        started(
+            behind,
+            drain_delay=0,
+            log_level="debug",
+            otlp_endpoint=collector.url,
+            ranker_mode="compare",
+            alarm_after=1,
+        ) as replica,
     ):
-        await converse(running.url)
-        async with httpx2.AsyncClient(timeout=20) as admin:
-            pages = [
-                (await admin.get(running.admin + path)).content
-                for path in ("/metrics", "/stats.json", "/healthz")
-            ]
+        await converse(replica.url)
+        pages = [
+            (await replica.client.get(replica.admin + path)).content
+            for path in ("/metrics", "/stats.json", "/healthz")
+        ]
         sent = b"".join(received.body for received in behind.received)
-    assert running.code == 0, running.written.decode()
-    spans = b"".join(received.body for received in collector.received)
+        assert await replica.leave(30) == 0, replica.log()
+        written = replica.log().encode()
+        spans = b"".join(received.body for received in collector.received)
     for name in ("prompt", "tool_text", "arguments", "query", "result"):
         assert CANARY[name].encode() in sent, f"{name} has to be said to be looked for"
-    for what in (running.written, spans, *pages):
+    for what in (written, spans, *pages):
         assert what
         assert re.findall(rb"canary-\w+-", what) == []
-    for line in running.written.splitlines():
+    for line in written.splitlines():
         assert json.loads(line)["ts"], "one JSON object a line"
 
 
 async def test_exit_does_not_wait_for_a_collector_that_is_mute() -> None:
-    """C38: the process ends by itself. (The block that runs it waits for at most 30 seconds,
-    which is what the SDK alone would have waited.)"""
+    """C38: the process ends by itself, before the SDK alone would have given up."""
     silent = Raw(stall=True, content_type="application/json")
     async with (
         upstream(silent) as collector,
         upstream(reply("Hi")) as behind,
-        process(behind.url, TOOLFOLD_OTLP_ENDPOINT=collector.url) as running,
+        started(behind, drain_delay=0, otlp_endpoint=collector.url) as replica,
     ):
-        async with httpx2.AsyncClient(timeout=20) as client:
-            sent = body(TOOLS)
-            response = await client.post(f"{running.url}/chat/completions", content=sent)
+        response = await replica.post(body(TOOLS))
         assert response.status_code == 200
-    assert running.code == 0, running.written.decode()
+        assert await replica.leave(25) == 0, replica.log()

@@ -134,8 +134,8 @@ def test_what_the_edge_and_the_policy_refuse_is_counted() -> None:
     made = metrics()
     made.tell(report(turned_away="overloaded", status=503))
     made.tell(report(ignored_headers=3))
-    made.reloaded(worked=True)
-    made.reloaded(worked=False)
+    made.reloaded(True)
+    made.reloaded(False)
     assert told(made, "toolfold_shed_total", "reason") == {("overloaded",): 1}
     assert told(made, "toolfold_policy_header_rejected_total", "reason") == {("untrusted",): 3}
     assert told(made, "toolfold_config_reloads_total", "result") == {
@@ -231,7 +231,7 @@ async def test_the_admin_port_serves_them_and_the_data_port_does_not() -> None:
     async with start_proxy(*FOUND_AND_CALLED) as proxy:
         await ask(proxy)
         await ended(proxy)
-        transport = httpx2.ASGITransport(app=create_admin(proxy.telemetry))
+        transport = httpx2.ASGITransport(app=create_admin(lambda: True, proxy.telemetry))
         async with httpx2.AsyncClient(transport=transport, base_url="http://admin") as admin:
             page = await admin.get("/metrics")
             shown = await admin.get("/stats.json")

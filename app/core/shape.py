@@ -6,12 +6,13 @@ Compiled once for a catalog and the policy fields that matter here, then looked 
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
-from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, rule
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, is_core, rule
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy
 from app.core.schema.budget import budgeted
@@ -59,7 +60,18 @@ class Shape:
     deferrable: int
     """Tokens of the deferred tools."""
     sent: int
-    """Tokens of the direct tools and the bridge."""
+    """Tokens of the direct tools, and of ours where there is something to find."""
+
+    @cached_property
+    def size_in_bytes(self) -> int:
+        """Of the direct tools' declarations and of ours."""
+        ours = len(self.bridge) + len(self.wrapper) if self.deferred else 0
+        return sum(len(tool.raw) for tool in self.direct) + ours
+
+    @cached_property
+    def core_deferred(self) -> tuple[str, ...]:
+        """Tools that should never be deferred and are: a model does not search for these."""
+        return tuple(filter(is_core, self.deferred))
 
     def tokens(self, tool: Tool) -> int:
         """Tokens of one named tool's declaration."""
@@ -118,6 +130,7 @@ def compile_shape(
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
     families = _families(listed)
     bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
+    ours = sum(weigh(parse(one, 0)) for one in (bridge, wrapper) if one)
     offered, declared = Counter[Exposure](), Counter[Exposure]()
     for ruling, tokens, weight in zip(rulings, as_sent, weights, strict=True):
         offered[ruling.exposure] += tokens
@@ -142,9 +155,7 @@ def compile_shape(
         hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
         offered=around + sum(as_sent),
         deferrable=offered["deferred"],
-        sent=around
-        + declared["direct"]
-        + sum(weigh(parse(ours, 0)) for ours in (bridge, wrapper) if ours),
+        sent=around + declared["direct"] + (ours if deferred else 0),
     )
 
 

@@ -1,5 +1,7 @@
 """What the documentation takes from the code, so that it cannot say anything else."""
 
+import json
+import re
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -7,6 +9,7 @@ from pydantic import SecretStr
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
+_VALUES = "deploy/helm/toolfold/values.schema.json"
 _SETTINGS = """\
 # Settings
 
@@ -24,7 +27,11 @@ _EXAMPLE = """\
 
 def generated() -> dict[str, str]:
     """Path and text of every file."""
-    return {"docs/settings.md": _settings(), ".env.example": _example()}
+    return {
+        "docs/settings.md": _settings(),
+        ".env.example": _example(),
+        _VALUES: _values((ROOT / _VALUES).read_text()),
+    }
 
 
 def _settings() -> str:
@@ -41,6 +48,14 @@ def _example() -> str:
         for name, default, meaning in _fields()
     )
     return _EXAMPLE + "".join(lines)
+
+
+def _values(schema: str) -> str:
+    """The schema of the chart's values, with the names of `settings`; secrets are not values."""
+    fields = Settings.model_fields.items()
+    names = [name for name, field in fields if field.annotation is not SecretStr]
+    listed = json.dumps(names, indent=2).replace("\n", "\n" + " " * 8)
+    return re.sub(r'(?<="propertyNames": {\n        "enum": )\[[^]]*]', listed, schema)
 
 
 def _fields() -> list[tuple[str, str, str]]:

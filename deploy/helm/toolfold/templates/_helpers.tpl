@@ -19,7 +19,7 @@ automountServiceAccountToken: false
 # Otherwise a Service that is called toolfold would set TOOLFOLD_PORT.
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
-imagePullSecrets: {{ toYaml . | nindent 2 }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
   runAsNonRoot: true
@@ -45,17 +45,22 @@ image: {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppV
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 envFrom:
   - configMapRef: {name: {{ include "toolfold.name" . }}}
-{{- with .Values.redis }}{{ if .secret }}
+{{- if or .Values.redis.secret .Values.env }}
 env:
+{{- with .Values.redis }}{{ if .secret }}
   - name: TOOLFOLD_REDIS_URL
     valueFrom:
       secretKeyRef: {name: {{ .secret }}, key: {{ .key }}}
 {{- end }}{{ end }}
+{{- with .Values.env }}
+{{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
 securityContext:
   allowPrivilegeEscalation: false
   capabilities: {drop: [ALL]}
   readOnlyRootFilesystem: true
-resources: {{ toYaml .Values.resources | nindent 2 }}
+resources: {{- toYaml .Values.resources | nindent 2 }}
 volumeMounts:
   - {name: policy, mountPath: /etc/toolfold/policy, readOnly: true}
 {{- if .Values.upstreamKey.secret }}

@@ -23,12 +23,13 @@ ARG EXTRAS=redis
 COPY pyproject.toml README.md LICENSE /src/
 COPY app /src/app
 # Bytecode is compiled here, since it cannot be written later. What only installs, tests or debugs
-# the dependencies is a third of their size.
+# the dependencies is a third of their size. Libraries that wheels carry in *.libs were moved about
+# inside by the tool that put them there, and do not survive strip.
 RUN python3 -m venv /opt/toolfold \
     && /opt/toolfold/bin/pip install --no-cache-dir "/src[${EXTRAS}]" \
     && /opt/toolfold/bin/pip uninstall --yes setuptools pip \
     && find /opt/toolfold/lib -type d -name tests -prune -exec rm -rf {} + \
-    && find /opt/toolfold/lib -type f -name '*.so*' -exec strip --strip-unneeded {} +
+    && find /opt/toolfold/lib -name '*.so' -not -path '*.libs/*' -exec strip --strip-debug {} +
 
 FROM ${BASE_IMAGE}
 LABEL org.opencontainers.image.title="toolfold" \

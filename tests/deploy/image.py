@@ -77,17 +77,19 @@ def mounted() -> Iterator[Path]:
         _buildah("rm", container)
 
 
-def start(root: Path, command: list[str], **env: str) -> subprocess.Popen[bytes]:
-    """Run a command as the image would, with nothing of this machine but its network."""
+@contextmanager
+def running(root: Path, command: list[str], **env: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A command as the image would run it, with nothing of this machine but its network; killed
+    at the end if it has not ended by then."""
     said = config()
     chroot = ["unshare", "--mount", "sh", "-c", _READ_ONLY, "sh"]
     known = dict(variable.split("=", 1) for variable in said["Env"])
-    return subprocess.Popen(
-        [*chroot, str(root), said["User"], *command],
-        env=known | env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    command = [*chroot, str(root), said["User"], *command]
+    with subprocess.Popen(command, env=known | env, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _buildah(*arguments: str) -> str:

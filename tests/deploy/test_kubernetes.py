@@ -70,9 +70,9 @@ def restricted(spec: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_pods_are_restricted(name: str) -> None:
     assert restricted(pod(rendered(name))) == []
-    context = pod(rendered(name)).get("securityContext", {}) | toolfold(rendered(name))[
-        "securityContext"
-    ]
+    context = (
+        pod(rendered(name)).get("securityContext", {}) | toolfold(rendered(name))["securityContext"]
+    )
     assert context["readOnlyRootFilesystem"] is True
     assert context["runAsUser"] == context["runAsGroup"] == 65532
     assert pod(rendered(name))["automountServiceAccountToken"] is False
@@ -176,7 +176,10 @@ def test_everything_selects_the_pods_of_the_deployment(name: str) -> None:
         one(objects, "Service")["spec"]["selector"],
         one(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
         one(objects, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
-        *(each["labelSelector"]["matchLabels"] for each in pod(objects)["topologySpreadConstraints"]),
+        *(
+            each["labelSelector"]["matchLabels"]
+            for each in pod(objects)["topologySpreadConstraints"]
+        ),
     ]
     for selector in selectors:
         assert selector.items() <= labels.items()

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from fastapi.routing import APIRoute
 from pydantic import SecretStr
 
 from app.settings import Settings
@@ -57,4 +56,6 @@ OUR_PATHS = re.compile(r"/(?:healthz|readyz|metrics|drain|stats|ui)\b")
 def test_every_path_is_one_of_the_admin_port(path: Path) -> None:
     """Its routes stand in `app.admin`."""
     source = (ROOT / "app" / "admin.py").read_text()
-    assert {found for found in OUR_PATHS.findall(path.read_text()) if f'"{found}"' not in source} == set()
+    assert {
+        found for found in OUR_PATHS.findall(path.read_text()) if f'"{found}"' not in source
+    } == set()

@@ -1,10 +1,12 @@
-"""The command line: `serve`, `explain`, `search` and `demo`.
+"""The command line: `serve`, `explain`, `search`, `check-config`, `version` and `demo`.
 
-Exit codes: 0 it worked, 2 what was asked for is wrong (settings, file, request).
+Exit codes: 0 it worked, 1 something should be looked at, 2 what was asked for is wrong (settings,
+file, request).
 """
 
 import asyncio
 import inspect
+import platform
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
@@ -19,7 +21,7 @@ from app.core.errors import BadRequest
 from app.core.hits import Ranked
 from app.core.policy import Policy
 from app.explain import Unreadable, explain, read_request, searched
-from app.settings import Settings
+from app.settings import Settings, strangers
 from app.tokens import load_counter
 
 _FLAGS = {"upstream_base_url": "--upstream"}
@@ -31,6 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Fold large `tools` arrays of OpenAI-compatible requests into one search tool.",
+    epilog="Ends with 0 if it worked, 1 if something should be looked at, 2 if what was asked for "
+    "is wrong. `NO_COLOR` takes the colours away; a pipe gets none.",
 )
 Request = Annotated[
     str, typer.Argument(help="A file with the body of a chat-completions request; - is stdin.")
@@ -40,7 +44,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def main() -> None:
     """The `toolfold` command."""
-    app()
+    app(prog_name="toolfold")
 
 
 def flag(setting: str) -> str:
@@ -169,6 +173,41 @@ def search(
 
 
 @app.command()
+@_with_flags(Settings.model_fields)
+def check_config(as_json: AsJson = False, **flags: Any) -> None:
+    """Say what is wrong with the settings, or which of them are set.
+
+    Ends with 0 if all is well, 1 if a variable looks like a setting and is none, 2 if a setting
+    is wrong.
+
+    Example: `toolfold check-config --upstream https://api.openai.com/v1`
+    """
+    try:
+        settings, problems = _read(flags), []
+    except ValidationError as error:
+        settings, problems = None, _problems(error)
+    unknown = strangers()
+    said = views.config_as_json(settings, problems, unknown)
+    if as_json:
+        views.print_json(said)
+    else:
+        views.print_config(_console(), Console(stderr=True), said)
+    raise typer.Exit(2 if problems else 1 if unknown else 0)
+
+
+@app.command()
+def version(as_json: AsJson = False) -> None:
+    """Print the version.
+
+    Example: `toolfold version --json`
+    """
+    if as_json:
+        views.print_json({"version": __version__, "python": platform.python_version()})
+    else:
+        print(__version__)
+
+
+@app.command()
 def demo() -> None:
     """Show what folding saves, with no key and no network.
 
@@ -189,15 +228,21 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 def _settings(flags: dict[str, Any]) -> Settings:
-    given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings(**given)
+        return _read(flags)
     except ValidationError as error:
-        problems = [
-            f"{_where(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}"
-            for problem in error.errors()
-        ]
-        _fail("\n".join(problems))
+        _fail("\n".join(_problems(error)))
+
+
+def _read(flags: dict[str, Any]) -> Settings:
+    return Settings(**{name: value for name, value in flags.items() if value is not None})
+
+
+def _problems(error: ValidationError) -> list[str]:
+    return [
+        f"{_where(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}"
+        for problem in error.errors()
+    ]
 
 
 def _where(loc: tuple[int | str, ...]) -> str:

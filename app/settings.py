@@ -1,5 +1,6 @@
 """What the environment says: every `TOOLFOLD_*` variable, checked, all problems at once."""
 
+import os
 from typing import Annotated, Literal, Self, get_args
 from urllib.parse import urlsplit
 
@@ -149,3 +150,12 @@ class Settings(BaseSettings):
     def policy(self) -> Policy:
         """The policy that these settings make."""
         return Policy(**{name: getattr(self, name) for name in Policy.__dataclass_fields__})
+
+
+def strangers() -> list[str]:
+    """Variables that look like settings and are none: misspelt, or of another version."""
+    prefix = Settings.model_config["env_prefix"]
+    known = {prefix + name.upper() for name in Settings.model_fields}
+    return sorted(
+        name for name in os.environ if name.upper().startswith(prefix) and name.upper() not in known
+    )

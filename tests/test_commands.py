@@ -23,7 +23,7 @@ PRINTING: dict[str, list[str]] = {
 }
 """Commands that print data and end with 0."""
 OTHERS = ["serve", "demo"]
-COLOUR = re.compile(rb"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])\b[0-9;]*m")
+COLOUR = re.compile(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;\d+)*m")
 
 
 @pytest.mark.parametrize("arguments", PRINTING.values(), ids=PRINTING)

@@ -31,6 +31,8 @@ run: $(VENV)/demo.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.retrieval $(or $(TOOLFOLD_RETRIEVAL_DIR),tests/data/retrieval) \
+	  --ranker lexical --ranker bm25
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m docs

@@ -1,32 +1,32 @@
-"""The command line: `serve`, `explain`, `search`, `check-config`, `version` and `demo`.
+"""The command line, a function a command.
 
 Exit codes: 0 it worked, 1 something should be looked at, 2 what was asked for is wrong (settings,
 file, request).
 """
 
 import asyncio
-import inspect
 import platform
 import sys
-from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any
 
 import typer
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
 from rich.console import Console
 
 from app import __version__, views
-from app.core.errors import BadRequest
+from app.core.errors import BadRequest, Denied
 from app.core.hits import Ranked
-from app.core.policy import Policy
+from app.core.policy import FIELDS
 from app.explain import Unreadable, explain, read_request, searched
+from app.flags import fail, problems_of, read, settings_of, with_flags
+from app.policies.document import Invalid
+from app.policy_commands import policy_app
 from app.settings import Settings, strangers
+from app.tenants import Unsafe, check_policies, resolve
 from app.tokens import load_counter
 
-_FLAGS = {"upstream_base_url": "--upstream"}
-"""Flags that are shorter than the setting's name."""
-_POLICY = tuple(Policy.__dataclass_fields__)
+_POLICY = tuple(FIELDS)
 _RANKERS = ("ranker_url", "ranker_model", "ranker_timeout")
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ app = typer.Typer(
     epilog="Ends with 0 if it worked, 1 if something should be looked at, 2 if what was asked for "
     "is wrong. `NO_COLOR` takes the colours away; a pipe gets none.",
 )
+app.add_typer(policy_app, name="policy")
 Request = Annotated[
     str, typer.Argument(help="A file with the body of a chat-completions request; - is stdin.")
 ]
@@ -45,50 +46,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def main() -> None:
     """The `toolfold` command."""
     app(prog_name="toolfold")
-
-
-def flag(setting: str) -> str:
-    """The flag of a setting."""
-    return _FLAGS.get(setting, f"--{setting.replace('_', '-')}")
-
-
-def _takes_flag(setting: str) -> bool:
-    """A secret stands in the environment: the list of processes shows what flags say."""
-    return Settings.model_fields[setting].annotation is not SecretStr
-
-
-def _with_flags(settings: Iterable[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command a flag for each of these settings. A flag wins over the environment."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [
-            p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD
-        ]
-        parameters = [*own, *(_parameter(name) for name in settings if _takes_flag(name))]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        return command
-
-    return decorate
-
-
-def _parameter(setting: str) -> inspect.Parameter:
-    field = Settings.model_fields[setting]
-    default = ",".join(field.default) if isinstance(field.default, tuple) else str(field.default)
-    option = typer.Option(
-        flag(setting),
-        help=f"{field.description} [TOOLFOLD_{setting.upper()}]",
-        show_default=default or False,
-    )
-    is_list = isinstance(field.default, tuple)
-    words = get_args(field.annotation)
-    kind: Any = str if is_list or len(words) == 1 else field.annotation
-    return inspect.Parameter(
-        setting,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, option],
-    )
 
 
 @app.callback(invoke_without_command=True)
@@ -101,7 +58,7 @@ def _version(
 
 
 @app.command()
-@_with_flags(Settings.model_fields)
+@with_flags(Settings.model_fields)
 def serve(**flags: Any) -> None:
     """Run the proxy.
 
@@ -110,34 +67,51 @@ def serve(**flags: Any) -> None:
     """
     from app.main import serve as run
 
-    settings = _settings(flags)
+    settings = settings_of(flags)
     try:
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             runner.run(run(settings))
     except OSError as error:
-        _fail(f"cannot listen: {error}")
+        fail(f"cannot listen: {error}")
+    except Unsafe as unsafe:
+        fail(str(unsafe))
+    except Invalid as invalid:
+        fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
 
 
 @app.command(name="explain")
-@_with_flags(_POLICY)
-def explain_command(request: Request, as_json: AsJson = False, **flags: Any) -> None:
-    """Show what would be done with a request, and why.
+@with_flags(("policy_file", *_POLICY))
+def explain_command(
+    request: Request,
+    as_json: AsJson = False,
+    tenant: Annotated[str, typer.Option(help="A tenant of the policy file.")] = "",
+    header: Annotated[
+        list[str] | None, typer.Option(help="A header of the request, as `X-Toolfold-Limit: 3`.")
+    ] = None,
+    **flags: Any,
+) -> None:
+    """Show what would be done with a request, and why, and where the policy comes from.
 
     Example: `toolfold explain request.json --mode on`
     """
+    settings = settings_of(flags)
     try:
+        resolved = resolve(settings, tenant, header or [])
         raw = read_request(request, sys.stdin.buffer)
-        explained = explain(raw, _settings(flags).policy(), load_counter())
-    except (Unreadable, BadRequest) as fault:
-        _fail(fault.message if isinstance(fault, BadRequest) else str(fault))
+        explained = explain(raw, resolved.policy, load_counter())
+    except (Unreadable, BadRequest, Denied) as fault:
+        fail(str(fault) if isinstance(fault, Unreadable) else fault.message)
+    except Invalid as invalid:
+        fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
+    said = explained.as_json() | {"policy": resolved.as_json()}
     if as_json:
-        views.print_json(explained.as_json())
+        views.print_json(said)
     else:
-        views.print_plan(_console(), explained.as_json())
+        views.print_plan(_console(), said)
 
 
 @app.command()
-@_with_flags((*_POLICY, *_RANKERS))
+@with_flags((*_POLICY, *_RANKERS))
 def search(
     request: Request,
     queries: Annotated[list[str], typer.Argument(help="What to search for, one phrase each.")],
@@ -148,7 +122,7 @@ def search(
 
     Example: `toolfold search request.json "create calendar event" "send email" --ranker bm25`
     """
-    settings = _settings(flags)
+    settings = settings_of(flags)
 
     async def run() -> Ranked:
         from app.main import create_rankers
@@ -160,7 +134,7 @@ def search(
     try:
         ranked = asyncio.run(run())
     except Unreadable as fault:
-        _fail(str(fault))
+        fail(str(fault))
     best = [
         (query, hits[: settings.limit]) for query, hits in zip(queries, ranked.served, strict=True)
     ]
@@ -173,19 +147,16 @@ def search(
 
 
 @app.command()
-@_with_flags(Settings.model_fields)
+@with_flags(Settings.model_fields)
 def check_config(as_json: AsJson = False, **flags: Any) -> None:
-    """Say what is wrong with the settings, or which of them are set.
+    """Say what is wrong with the settings and the policy file, or which settings are set.
 
-    Ends with 0 if all is well, 1 if a variable looks like a setting and is none, 2 if a setting
-    is wrong.
+    Ends with 0 if all is well, 1 if a variable looks like a setting and is none, 2 if `serve`
+    would not start.
 
     Example: `toolfold check-config --upstream https://api.openai.com/v1`
     """
-    try:
-        settings, problems = _read(flags), []
-    except ValidationError as error:
-        settings, problems = None, _problems(error)
+    settings, problems = _checked(flags)
     unknown = strangers()
     said = views.config_as_json(settings, problems, unknown)
     if as_json:
@@ -193,6 +164,21 @@ def check_config(as_json: AsJson = False, **flags: Any) -> None:
     else:
         views.print_config(_console(), Console(stderr=True), said)
     raise typer.Exit(2 if problems else 1 if unknown else 0)
+
+
+def _checked(flags: dict[str, Any]) -> tuple[Settings | None, list[str]]:
+    """The settings, where they can be read, and what is wrong."""
+    try:
+        settings = read(flags)
+    except ValidationError as error:
+        return None, problems_of(error)
+    try:
+        check_policies(settings)
+    except Unsafe as unsafe:
+        return settings, [str(unsafe)]
+    except Invalid as invalid:
+        return settings, [problem.text(settings.policy_file) for problem in invalid.problems]
+    return settings, []
 
 
 @app.command()
@@ -227,35 +213,5 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def _settings(flags: dict[str, Any]) -> Settings:
-    try:
-        return _read(flags)
-    except ValidationError as error:
-        _fail("\n".join(_problems(error)))
-
-
-def _read(flags: dict[str, Any]) -> Settings:
-    return Settings(**{name: value for name, value in flags.items() if value is not None})
-
-
-def _problems(error: ValidationError) -> list[str]:
-    return [
-        f"{_where(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}"
-        for problem in error.errors()
-    ]
-
-
-def _where(loc: tuple[int | str, ...]) -> str:
-    """The setting that a problem is about; a problem between settings names them itself."""
-    name = str(loc[0]) if loc else ""
-    return f"{flag(name)} or TOOLFOLD_{name.upper()}: " if name else ""
-
-
 def _console() -> Console:
     return Console()
-
-
-def _fail(message: str) -> NoReturn:
-    for line in message.splitlines():
-        typer.echo(f"toolfold: {line}", err=True)
-    raise typer.Exit(2)

@@ -19,6 +19,11 @@ _HOP_BY_HOP = frozenset(
     }
 )
 """https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1"""
+_CREDENTIALS = (b"auth", b"key", b"token", b"cookie", b"secret", b"credential")
+"""Parts of the names of headers that say who is calling."""
+_NO_CREDENTIALS = frozenset({b"idempotency-key"})
+_ACCOUNT = frozenset({b"openai-organization", b"openai-project"})
+"""What a key may be used for: with the operator's key not the client's to choose."""
 _SET_ANEW = frozenset({b"host", b"content-length", b"expect", b"accept-encoding"})
 
 
@@ -26,10 +31,29 @@ class ClientGone(Exception):
     """The client hung up: there is nobody to answer."""
 
 
-def forwarded(headers: Iterable[tuple[bytes, bytes]], accept_encoding: bytes | None) -> Headers:
-    """The client's headers as the upstream gets them, with this `Accept-Encoding` or its own."""
+def is_credential(name: bytes) -> bool:
+    """Whether a header of this name, in lower case, may say who is calling."""
+    return any(part in name for part in _CREDENTIALS) and name not in _NO_CREDENTIALS
+
+
+def is_protected(name: bytes) -> bool:
+    """Whether this header belongs to the request and to no one connection."""
+    ours = name.replace(b"_", b"-").startswith(OURS)
+    return ours or ((is_credential(name) or name in _SET_ANEW) and name not in _HOP_BY_HOP)
+
+
+def forwarded(
+    headers: Iterable[tuple[bytes, bytes]],
+    accept_encoding: bytes | None,
+    operators_key: bytes = b"",
+) -> Headers:
+    """The client's headers as the upstream gets them, with this `Accept-Encoding` or its own,
+    and with the operator's key, where there is one, instead of all that says who the client is."""
     headers = list(headers)
     kept = [(n, v) for n, v in _end_to_end(headers) if n not in _SET_ANEW]
+    if operators_key:
+        kept = [(n, v) for n, v in kept if not (is_credential(n) or n in _ACCOUNT)]
+        kept.append((b"authorization", b"Bearer " + operators_key))
     own = [value for name, value in headers if name == b"accept-encoding"]
     accepted = own[0] if accept_encoding is None and own else accept_encoding or b"identity"
     return [*kept, (b"accept-encoding", accepted)]

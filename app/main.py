@@ -15,6 +15,9 @@ from app.admin import create_admin
 from app.api import Api
 from app.breaker import Breaker
 from app.catalogs import Catalogs
+from app.identity import Identity
+from app.policies import Policies
+from app.policies.watch import PolicyFile
 from app.rankers import Remote
 from app.rankers.endpoint import Endpoint
 from app.rankers.rankers import Rankers
@@ -23,6 +26,7 @@ from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
+from app.tenants import anybody, check_open, read_policies
 from app.tokens import load_counter
 from app.upstream import Upstream
 
@@ -30,35 +34,60 @@ _MEGABYTE = 1024 * 1024
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The data port's application."""
+    """The data port's application. Raises Invalid and Unsafe."""
     upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
     rankers = create_rankers(settings)
     store = _store(settings)
+    identity, file = _identity(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(file.watch()) if file else None
         yield
+        if watching:
+            watching.cancel()
         await upstream.aclose()
         await rankers.aclose()
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, rankers, store, settings.policy(), settings.head_after))
+    key = settings.operators_key.encode()
+    app.mount("/", Api(upstream, catalogs, rankers, store, identity, settings.head_after, key))
+    app.state.policy_file = file
     return app
 
 
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM."""
+    """Both ports, until SIGINT or SIGTERM. Raises Invalid and Unsafe."""
     configure_logging(settings.log_level)
+    app = create_app(settings)
     servers = [
-        _Server(server_config(create_app(settings), settings.host, settings.port)),
+        _Server(server_config(app, settings.host, settings.port)),
         _Server(server_config(create_admin(), settings.admin_host, settings.admin_port)),
     ]
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(signum, _stop, servers)
+    if app.state.policy_file is not None:
+        loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
     await asyncio.gather(*(server.serve() for server in servers))
+
+
+def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
+    """Who asks, as the settings and the policy file say, and the file."""
+    check_open(settings)
+    policies = Policies(anybody(settings))
+    identity = Identity(policies, settings.trusted_peers, strict=settings.strict_headers)
+    if not settings.policy_file:
+        return identity, None
+
+    def apply(policies: Policies) -> None:
+        identity.policies = policies
+
+    file = PolicyFile(settings.policy_file, lambda raw: read_policies(raw, settings), apply)
+    file.load()
+    return identity, file
 
 
 class _Server(uvicorn.Server):

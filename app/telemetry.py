@@ -13,15 +13,17 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
+from app.core.errors import BadRequest, Broken, Denied, ToolfoldError
 from app.core.hits import best
-from app.core.plan import Fold, Plan, Relay, Trim
+from app.core.plan import Fold, Observe, Plan, Relay, Trim
 from app.core.search import Searched
 from app.core.shape import Shape
 from app.core.turn import Turn
 from app.core.verdict import Discovery
 from app.http import Headers
+from app.identity import Asker
 
-Decision = Literal["folded", "relayed"]
+Decision = Literal["folded", "relayed", "observed", "refused"]
 _log = structlog.get_logger()
 
 
@@ -51,6 +53,13 @@ class Report:
     """Declared in the first round, offered by the client."""
     tokens: tuple[int, int] | None = None
     """The same, in tokens."""
+    tenant: str = ""
+    policy: str = ""
+    """The policy's name in the file."""
+    ignored_headers: int = 0
+    """Headers of ours from a peer that is not trusted."""
+    findings: int = 0
+    """Tools in whose text something is odd."""
     rounds: int = 0
     searches: int = 0
     discoveries: list[Discovery] = field(default_factory=list)
@@ -68,15 +77,30 @@ class Report:
         if shape is None or shape.catalog.fault is not None:
             return
         count = shape.catalog.count
+        self.findings = sum(map(bool, shape.catalog.findings))
         match plan:
             case Relay():
                 self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
+            case Observe():
+                self.decision = "observed"
+                self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
             case Trim():
                 self.decision = "folded"
                 self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
             case Fold():
                 self.decision = "folded"
                 self.tools, self.tokens = (len(plan.declared), count), (plan.sent, shape.offered)
+
+    def asked_by(self, asker: Asker) -> None:
+        """Take in who asks."""
+        self.tenant, self.policy = asker.tenant.name, asker.tenant.policy_name
+        self.ignored_headers = asker.ignored
+
+    def refused(self, error: ToolfoldError) -> None:
+        """Take in that the upstream is not asked."""
+        self.decision = "refused"
+        code = error.code if isinstance(error, BadRequest | Denied | Broken) else "internal_error"
+        self.reason = code.replace("_", "-")
 
     def played(self, turn: Turn) -> None:
         """Take in how the turn went."""
@@ -110,10 +134,14 @@ class Report:
             "request",
             request_id=self.id,
             path=self.path,
+            tenant=self.tenant,
+            policy=self.policy,
+            ignored_headers=self.ignored_headers,
             decision=self.decision,
             reason=self.reason,
             tools=self.tools,
             tokens=self.tokens,
+            findings=self.findings,
             rounds=self.rounds,
             searches=self.searches,
             status=self.status,

@@ -10,7 +10,7 @@ import httpx2
 from app import sse
 from app.core.chunks import DONE, Chunk, as_completion, fold
 from app.core.codec import decode_object, encode
-from app.core.errors import BadRequest, Broken, Erred, Refused, ToolfoldError
+from app.core.errors import BadRequest, Broken, Denied, Erred, Refused, ToolfoldError
 from app.core.turn import Turn
 from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
@@ -143,6 +143,9 @@ async def write_failure(send: Send, failure: ToolfoldError, ours: Headers, round
             status, headers, body = 200 if rounds == 1 else 502, [_JSON], failure.body
         case BadRequest():
             status, headers, body = 400, [_JSON], _error_text(failure)
+        case Denied():
+            asks = [(b"www-authenticate", b"Bearer")] if failure.status == 401 else []
+            status, headers, body = failure.status, [_JSON, *asks], _error_text(failure)
         case Broken():
             status, headers, body = failure.status, [_JSON], _error_text(failure)
         case _:
@@ -161,7 +164,7 @@ def _error_text(failure: ToolfoldError) -> bytes:
     match failure:
         case Erred():
             return failure.body
-        case BadRequest():
+        case BadRequest() | Denied():
             return error_body(failure.message, "invalid_request_error", failure.param, failure.code)
         case Refused() if (body := decode_object(failure.body)) and "error" in body:
             return encode(body)

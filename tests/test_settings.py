@@ -13,9 +13,12 @@ def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLFOLD_UPSTREAM_BASE_URL", "http://127.0.0.1:9/v1/")
     monkeypatch.setenv("TOOLFOLD_HIDDEN", "family:crm, *_delete ,")
     monkeypatch.setenv("TOOLFOLD_MODE", "on")
+    monkeypatch.setenv("TOOLFOLD_SCHEMA_BUDGET", "2000")
     settings = Settings()
     assert settings.upstream_base_url == "http://127.0.0.1:9/v1"
-    assert settings.policy() == Policy(mode="on", hidden=("family:crm", "*_delete"))
+    assert settings.policy() == Policy(
+        mode="on", hidden=("family:crm", "*_delete"), schema_budget=2_000
+    )
 
 
 WRONG = {
@@ -23,6 +26,8 @@ WRONG = {
     "a mode that there is not": {"mode": "sometimes"},
     "a share over 1": {"min_saving": 1.1},
     "a limit over 20": {"limit": 21},
+    "a schema budget that is none": {"schema_budget": "small"},
+    "a profile that there is not": {"schema_profile": "claude"},
     "no URL": {"upstream_base_url": "api.openai.com"},
     "a URL with credentials": {"upstream_base_url": "https://user:word@api.openai.com/v1"},
     "a URL with a query": {"upstream_base_url": "https://api.openai.com/v1?x=1"},

@@ -16,7 +16,8 @@ from app.stores import NoStore, Store, StoreFailed
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.stores.shared import SharedStore
-from tests.stores import Server, free_port, redis_server
+from bench.process import free_port
+from tests.stores import Server, redis_server
 
 CALM = 10.0
 """Seconds to wait for a server on a machine that is busy."""

@@ -8,11 +8,14 @@ Each file imports only from files that stand before it in this list (a test hold
     chunks        replies as chunks: one shape for streamed and buffered
     calls         tool calls, put together from the fragments of a stream
     tools         one entry of `tools`
-    schema        are a call's arguments valid?
+    findings      what is odd in the text of a tool
+    schema        do a call's arguments fit it, and does it fit a budget?
     hits          what rankers say of a search
     ranking       which tools fit a query
     catalog       all tools of a request: names, families, index
-    policy        everything that can be set, and who is direct, deferred or hidden
+    policy        everything that can be set
+    exposure      who is direct, deferred or hidden
+    narrowing     what a request's headers may change of a policy
     wording       every word that the model reads
     wrap          the strategy in which found tools are called through one tool
     manifest      the listing of the deferred tools
@@ -24,6 +27,8 @@ Each file imports only from files that stand before it in this list (a test hold
     memory        what is remembered of a turn
     conversation  the client's messages, read
     restore       the conversation as the upstream knows it
+    gain          does folding pay?
+    guard         what is refused where a policy hides tools
     plan          is this request our business, and what goes upstream?
     search        a search call: its arguments and its hits
     address       whom a call is for

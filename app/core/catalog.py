@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -14,7 +14,9 @@ from app.core import tools
 from app.core.body import Malformed
 from app.core.codec import decode
 from app.core.errors import BadRequest
-from app.core.ranking.bm25 import Bm25
+from app.core.findings import Finding, findings
+from app.core.ranking import Ranker
+from app.core.ranking.families import prefix
 from app.core.ranking.lexical import Index, key
 from app.core.tools import Tool
 
@@ -23,7 +25,6 @@ Count = Callable[[str], int]
 Admits = Callable[[str], bool]
 """Whether the tool of this name may be known to who asks."""
 
-_SEPARATOR = re.compile(r"__|\.")
 _SHARED_PREFIX = re.compile(r"([A-Za-z0-9]+)[_-](?=.)")
 _SHARED_BY = 3
 _INVENTED_PREFIX = re.compile(r"[./:]")
@@ -51,6 +52,8 @@ class Catalog:
     families: tuple[Family | None, ...] = ()
     tokens: tuple[int, ...] = ()
     """Of each declaration."""
+    findings: tuple[tuple[Finding, ...], ...] = ()
+    """What is odd in each description."""
     fault: BadRequest | None = None
     """Why no upstream would take these tools; then nothing else is filled in."""
     count: int = 0
@@ -60,23 +63,30 @@ class Catalog:
     _meanings: dict[str, list[int]] = field(default_factory=dict)
 
     @cached_property
-    def bm25(self) -> Bm25:
-        """The plain ranker, for those who want it or compare with it: built when it is first
-        asked, since it takes numpy and as long as the index."""
+    def bm25(self) -> Ranker:
+        """The plain ranker, for those who want it or compare with it."""
+        from app.core.ranking.bm25 import Bm25  # it brings numpy, 30 MB
+
         return Bm25(self.tools)
+
+    @cached_property
+    def is_ambiguous(self) -> bool:
+        """Whether a tool's name is read differently by different parsers."""
+        return any(tool.is_ambiguous for tool in self.tools)
 
     def meant(self, name: str, admits: Admits) -> Tool | None:
         """The one tool that a wrong name can only mean: other case or separators, the family's
         prefix left out, or a prefix invented."""
+        return next((found[0] for found in self._meant(name, admits) if len(found) == 1), None)
+
+    def may_mean(self, name: str, admits: Admits) -> bool:
+        """Whether a wrong name can mean one of the admitted tools, be it one of several."""
+        return any(self._meant(name, admits))
+
+    def _meant(self, name: str, admits: Admits) -> Iterator[list[Tool]]:
         for attempt in (name, _INVENTED_PREFIX.split(name)[-1]):
-            found = [
-                tool
-                for position in self._meanings.get(key(attempt), ())
-                if admits((tool := self.tools[position]).name)
-            ]
-            if len(found) == 1:
-                return found[0]
-        return None
+            found = (self.tools[position] for position in self._meanings.get(key(attempt), ()))
+            yield [tool for tool in found if admits(tool.name)]
 
     def close(self, name: str, admits: Admits, most: int = 3) -> list[str]:
         """The admitted names most like this one."""
@@ -104,6 +114,7 @@ def compile_catalog(raw: bytes, count: Count) -> Catalog:
         tools=found,
         families=families,
         tokens=tuple(count(tool.raw.decode()) for tool in found),
+        findings=tuple(findings(tool.description) for tool in found),
         count=len(found),
         index=Index(found),
         by_name=by_name,
@@ -122,7 +133,7 @@ def _unique(found: Iterable[Tool]) -> dict[str, int]:
         if tool.name and by_name.setdefault(tool.name, position) != position:
             where = f"tools[{position}].{tool.type}.name"
             raise BadRequest(
-                f"Tool names must be unique: `{where}` declares `{tool.name[:64]}` again. "
+                f"Tool names must be unique: `{where}` is the name of an earlier tool. "
                 "Rename one of the two or leave it out.",
                 where,
             )
@@ -135,10 +146,8 @@ def _families(names: list[str]) -> tuple[Family | None, ...]:
 
 
 def _family(name: str, shared: Counter[str]) -> Family | None:
-    rest = name.removeprefix("mcp__")
-    if (separator := _SEPARATOR.search(rest, 1)) and separator.end() < len(rest):
-        start = len(name) - len(rest)
-        return Family(rest[: separator.start()], name[: start + separator.end()])
+    if written := prefix(name):
+        return Family(*written)
     match = _SHARED_PREFIX.match(name)
     if match and shared[match[1]] >= _SHARED_BY:
         return Family(match[1], match[0])

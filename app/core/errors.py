@@ -2,6 +2,7 @@
 
 ToolfoldError
 ├── BadRequest          the client: a 400 in OpenAI's shape that names the field
+├── Denied              the client: a 401 or 403, not known or not allowed to
 └── UpstreamFailed      a round did not come to its end
     ├── Refused         the upstream answered with an error status: passed on unchanged
     ├── Erred           the upstream put an error into a reply that began with 200
@@ -23,6 +24,17 @@ class BadRequest(ToolfoldError):
     param: str
     """The field, as OpenAI writes it: `tools[3].function.name`."""
     code: str = "invalid_value"
+
+
+@dataclass
+class Denied(ToolfoldError):
+    """Who asks is not known, or may not have what it asks for."""
+
+    message: str
+    param: str | None = None
+    """The header, where it is one."""
+    code: str = "policy_denied"
+    status: int = 403
 
 
 class UpstreamFailed(ToolfoldError):

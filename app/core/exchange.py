@@ -42,6 +42,8 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             return False
         if any(answer.to == "wrapper" for answer in answers) and not terms.wraps:
             return False
+        if any(answer.kind == "direct" and terms.is_hidden(answer.name) for answer in answers):
+            return False  # it was declared then: these would be our words
         return not any(a.shows and not a.visible(terms) for a in answers)
 
     def messages(self, terms: Terms) -> list[Json]:

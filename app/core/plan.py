@@ -10,12 +10,15 @@ from app.core.choice import read_choice
 from app.core.codec import encode
 from app.core.conversation import Conversation, extended, instructed, last_request
 from app.core.exchange import Exchange
+from app.core.exposure import WRAPPER_NAME
+from app.core.gain import gain
+from app.core.guard import check_members, guard, refusal
 from app.core.memory import Record
 from app.core.policy import MOST_HITS, Policy
 from app.core.restore import restore
 from app.core.shape import Shape, free_name
 from app.core.terms import Terms
-from app.core.wrap import WRAPPER_NAME, declaration
+from app.core.wrap import declaration
 
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -29,13 +32,24 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """Several replies were asked for, which one loop cannot serve, with more tools than an
-    upstream takes: the best of them are declared, and the reply is relayed."""
+    """Other tools than the client's are declared, and the reply is relayed. Several replies
+    were asked for, which one loop cannot serve, with more tools than an upstream takes: the
+    best of them are declared. Or folding does not pay, but a schema is over its budget."""
 
     body: bytes
     declared: int
     sent: int
     """Tokens of the tools declared."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """Goes upstream byte for byte; what folding would have sent is only said."""
+
+    declared: int
+    sent: int
+    """Tokens of the tools that would have been declared."""
     reason: str
 
 
@@ -106,23 +120,27 @@ class Fold:
             declared += [self.bridge] if searching else []
             declared += [self.wrapper] if terms.wraps else []
         declared += [terms.shape.deferred[name].raw for name in promoted]
-        if not declared:
-            return self.body.without("tools", "tool_choice", "parallel_tool_calls")
         added = [message for exchange in exchanges for message in exchange.messages(terms)]
         members = {
             "tools": b"[" + b",".join(declared) + b"]",
             "messages": extended(self.messages, added),
-        }
+        } | self._limits(spent)
+        if not declared:
+            body = Body(self.body.splice(members))
+            return body.without("tools", "tool_choice", "parallel_tool_calls")
         if not calling:
             members["tool_choice"] = b'"none"'
         elif terms.choice.kind == "allowed" and terms.choice.value is not None:
-            allowed = terms.choice.allowing(self._allowed(promoted, searching), terms.choice.value)
+            names = self._allowed(promoted, searching)
+            allowed = terms.choice.allowing(names, terms.choice.value) if names else "none"
             members["tool_choice"] = encode(allowed)
-        return self.body.splice(members | self._limits(spent))
+        return self.body.splice(members)
 
     def _allowed(self, promoted: Sequence[str], searching: bool) -> list[str]:
         terms = self.terms
         names = [n for n in terms.choice.names if n in promoted or terms.is_direct(n)]
+        if not terms.shape.deferred:
+            return names
         ours = [terms.bridge] if searching else []
         return [*names, *ours, *([terms.wrapper] if terms.wraps else [])]
 
@@ -136,15 +154,19 @@ class Fold:
         }
 
 
-Plan = Relay | Trim | Fold
+Plan = Relay | Trim | Observe | Fold
 
 
 def open_request(raw: bytes, policy: Policy, known: Iterable[bytes] = ()) -> Body | Relay:
     """The request's members, or why no catalog could make it ours. Raises Malformed. `known`
     are `tools` arrays that have been compiled."""
-    if policy.mode == "off":
+    if policy.mode == "off" and not policy.may_hide:
         return Relay("mode-off")
     body = Body(raw, "tools", known)
+    if policy.may_hide:
+        check_members(body)
+        if "functions" in body and not is_empty(body.get("functions")):
+            raise refusal("legacy-functions")
     if is_empty(body.get("tools")):
         return Relay("no-tools")
     if "functions" in body:
@@ -152,39 +174,38 @@ def open_request(raw: bytes, policy: Policy, known: Iterable[bytes] = ()) -> Bod
     return body
 
 
+def relayed(reason: str, policy: Policy) -> Relay:
+    """What is not understood goes upstream as it came. Raises BadRequest where the policy may
+    hide tools."""
+    if policy.may_hide:
+        raise refusal(reason)
+    return Relay(reason)
+
+
 def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
     """What to do with a request that has tools; the reason where it is to be folded. Raises
     BadRequest for tools that no upstream takes where relaying them cannot help either."""
     catalog = shape.catalog
     too_many = catalog.count > policy.max_tools
+    folds = policy.mode in ("auto", "on")
     if catalog.fault is not None:
-        if too_many:
+        if policy.may_hide or (too_many and folds):
             raise catalog.fault
         return Relay("tools-malformed")
     if "messages" not in body:
-        return Relay("messages-malformed")
-    if body.value("n") not in (None, 1):
-        return _trim(body, policy, shape) if too_many else Relay("several-choices")
-    return _decision(policy, shape)
-
-
-def _decision(policy: Policy, shape: Shape) -> str | Relay:
-    """Does folding pay?"""
-    if not shape.deferred:
-        return "policy-hides" if shape.hides else Relay("nothing-to-defer")
-    if shape.opted_in:
-        return "client-defers"
-    if policy.mode == "on":
-        return "mode-on"
-    if shape.catalog.count > policy.max_tools:
-        return "too-many-tools"
-    if shape.hides:
-        return "policy-hides"
-    if shape.deferrable < policy.min_tokens:
-        return Relay("few-tokens")
-    if shape.sent > (1 - policy.min_saving) * shape.offered:
-        return Relay("small-saving")
-    return "saves-tokens"
+        return relayed("messages-malformed", policy)
+    if policy.may_hide:
+        guard(body, shape)
+    several = body.value("n") not in (None, 1)
+    if several and too_many and folds:
+        return _trim(body, policy, shape)
+    folding, reason = (False, "several-choices") if several else gain(policy, shape)
+    if folding:
+        return reason
+    if shape.is_budgeted and folds:
+        seen = [at for at, one in enumerate(shape.rulings) if one.exposure != "hidden"]
+        return _declaring(body, shape, seen, "schema-budget")
+    return Relay(reason)
 
 
 def fold(
@@ -227,6 +248,11 @@ def fold(
     )
 
 
+def observe(folded: Fold) -> Observe:
+    """What would be said of this request if it were folded."""
+    return Observe(len(folded.declared), folded.sent, folded.reason)
+
+
 def fitted(names: Iterable[str], kept: frozenset[str], room: int) -> list[str]:
     """As many of the promoted tools as the upstream takes, in order: the oldest that have
     only been found go first, and only then the oldest of the others."""
@@ -259,10 +285,14 @@ def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:
     direct = [at for at in order if shape.rulings[at].exposure == "direct"]
     deferred = [at for at in order if shape.rulings[at].exposure == "deferred"]
     kept = sorted((direct + deferred)[: policy.max_tools])
-    tools = b"[" + b",".join(catalog.tools[at].raw for at in kept) + b"]"
+    return _declaring(body, shape, kept, "several-choices")
+
+
+def _declaring(body: Body, shape: Shape, positions: Sequence[int], reason: str) -> Trim:
+    tools = b"[" + b",".join(shape.tools[at].raw for at in positions) + b"]"
     return Trim(
         body=body.splice({"tools": tools}),
-        declared=len(kept),
-        sent=sum(catalog.tokens[at] for at in kept),
-        reason="several-choices",
+        declared=len(positions),
+        sent=sum(shape.weights[at] for at in positions),
+        reason=reason,
     )

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, rule
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
-from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
+from app.core.policy import MOST_HITS, Exposure, Policy
+from app.core.schema.budget import budgeted
 from app.core.tools import Tool
-from app.core.wrap import WRAPPER_NAME
 
-BRIDGE_NAME = "tool_search"
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
 _MOST_FAMILIES = 40
@@ -26,6 +26,10 @@ class Shape:
     """What a policy makes of a catalog."""
 
     catalog: Catalog
+    tools: tuple[Tool, ...]
+    """The catalog's, as they are declared: within the schema budget."""
+    weights: tuple[int, ...]
+    """Tokens of each declaration."""
     rulings: tuple[Ruling, ...]
     """One for each tool, in the client's order."""
     direct: tuple[Tool, ...]
@@ -48,7 +52,7 @@ class Shape:
     wrapper: bytes
     """The wrapper's declaration; both are empty with strategy `promote`."""
     hides: bool
-    """The policy hides a tool that has a name."""
+    """The policy hides a tool."""
     offered: int
     """Tokens of the client's tools."""
     deferrable: int
@@ -58,7 +62,12 @@ class Shape:
 
     def tokens(self, tool: Tool) -> int:
         """Tokens of one named tool's declaration."""
-        return self.catalog.tokens[self.catalog.by_name[tool.name]]
+        return self.weights[self.catalog.by_name[tool.name]]
+
+    @property
+    def is_budgeted(self) -> bool:
+        """Whether a declaration is not the one that the client sent."""
+        return self.tools != self.catalog.tools
 
     def bridge_as(self, name: str, wrapper: str, *, in_system: bool) -> bytes:
         """The bridge's declaration under other names, or with the manifest elsewhere."""
@@ -71,7 +80,8 @@ class Shape:
 def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     """Rule on every tool, write the manifest, weigh the result."""
     rulings = tuple(_rule(policy, catalog, at, count) for at in range(len(catalog.tools)))
-    ruled = list(zip(catalog.tools, rulings, strict=True))
+    tools, weights = _declared(catalog, policy, count)
+    ruled = list(zip(tools, rulings, strict=True))
     deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
     listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
     text = manifest(listed, policy.manifest_tokens, count)
@@ -81,12 +91,15 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
     families = _families(listed)
     bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
-    weights = Counter[Exposure]()
-    for ruling, tokens in zip(rulings, catalog.tokens, strict=True):
-        weights[ruling.exposure] += tokens
+    offered, declared = Counter[Exposure](), Counter[Exposure]()
+    for ruling, tokens, weight in zip(rulings, catalog.tokens, weights, strict=True):
+        offered[ruling.exposure] += tokens
+        declared[ruling.exposure] += weight
     names = {tool.name: ruling.exposure for tool, ruling in ruled if tool.name}
     return Shape(
         catalog=catalog,
+        tools=tools,
+        weights=weights,
         rulings=rulings,
         direct=tuple(sorted(_of(ruled, "direct"), key=lambda tool: tool.name)),
         deferred={tool.name: tool for tool in deferred},
@@ -99,10 +112,10 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         bridge=bridge,
         wrapper_name=wrapper_name,
         wrapper=wrapper,
-        hides="hidden" in names.values(),
+        hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
         offered=sum(catalog.tokens),
-        deferrable=weights["deferred"],
-        sent=weights["direct"] + count(bridge.decode()) + count(wrapper.decode()),
+        deferrable=offered["deferred"],
+        sent=declared["direct"] + count(bridge.decode()) + count(wrapper.decode()),
     )
 
 
@@ -142,13 +155,27 @@ def _declaration(
     return encode({"type": "function", "function": function})
 
 
+def _declared(
+    catalog: Catalog, policy: Policy, count: Count
+) -> tuple[tuple[Tool, ...], tuple[int, ...]]:
+    """The tools within the schema budget, and what their declarations weigh."""
+    tools = tuple(
+        budgeted(tool, policy.schema_budget, policy.schema_profile) for tool in catalog.tools
+    )
+    weights = (
+        tokens if tool is declared else count(declared.raw.decode())
+        for tool, declared, tokens in zip(catalog.tools, tools, catalog.tokens, strict=True)
+    )
+    return tools, tuple(weights)
+
+
 def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:
     return [tool for tool, ruling in ruled if ruling.exposure == exposure]
 
 
 def _rule(policy: Policy, catalog: Catalog, position: int, count: Count) -> Ruling:
     tool, family = catalog.tools[position], catalog.families[position]
-    ruling = policy.rule(tool, family.name if family else None)
+    ruling = rule(policy, tool, family.name if family else None)
     if ruling == ("deferred", "default") and count(signature(tool)) >= catalog.tokens[position]:
         return Ruling("direct", "its line in the manifest would cost as much as its schema")
     return ruling

@@ -44,6 +44,15 @@ class Terms:
         """Whether the model may be told of a tool of this name."""
         return self.is_direct(name) or self.admits(name) is not None
 
+    def is_hidden(self, name: str) -> bool:
+        """Whether this is a hidden tool's name, or another spelling of one: a client may be
+        as lenient with names as we are."""
+        names = self.shape.names
+        return self.shape.hides and (
+            names.get(name) == "hidden"
+            or self.shape.catalog.may_mean(name, lambda one: names.get(one) == "hidden")
+        )
+
     def meant(self, name: str) -> Tool | None:
         """The deferred tool that a wrong name can only mean."""
         meant = self.shape.catalog.meant(name, self.knows)

@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.body import Body
+from app.core.body import Body, Malformed
 from app.core.codec import Json, decode
 from app.core.errors import BadRequest
 
 _HOSTED_SEARCH = ("tool_search", "tool_search_tool_", "openrouter:tool_search")
 """Types of the search tools that OpenAI, Anthropic and OpenRouter host."""
 _MARK = "defer_loading"
+_READ = frozenset({"tools", "functions", "tool_choice", "type", "function", "custom", "name"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +32,23 @@ class Tool:
     def is_hosted_search(self) -> bool:
         """A search tool of the provider's: the bridge takes its place."""
         return self.type == _HOSTED_SEARCH[0] or self.type.startswith(_HOSTED_SEARCH[1:])
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether parsers differ in the name that they read: some take the first of two equal
+        members, and some take `Name` for `name`."""
+        try:
+            outer = Body(self.raw)
+            inner = outer.get(self.type)
+            names = outer.names() | (Body(inner).names() if inner else set())
+        except Malformed:
+            return True
+        return any(map(is_disguised, names))
+
+
+def is_disguised(name: str) -> bool:
+    """Whether a member's name is another spelling of one that says what a tool is."""
+    return name not in _READ and name.casefold() in _READ
 
 
 def parse(raw: bytes, position: int) -> Tool:

@@ -12,7 +12,7 @@ from app.core.errors import Refused
 from app.core.exchange import Exchange
 from app.core.plan import Fold
 from app.core.round import Round
-from app.core.schema import fault
+from app.core.schema.valid import fault
 from app.core.terms import Terms
 from app.core.tools import Tool
 

@@ -62,8 +62,7 @@ async def test_it_serves_on_a_read_only_root_and_ends_on_sigterm(root: Path) -> 
             for _ in ports:
                 line = await asyncio.to_thread(process.stderr.readline)
                 assert b'"listening"' in line
-            status = Path(f"/proc/{process.pid}/status").read_text()
-            assert re.findall(r"^[UG]id:\t(\d+)", status, re.MULTILINE) == ["65532", "65532"]
+            assert ids(process) == ["65532", "65532"]
             url = f"http://127.0.0.1:{ports['TOOLFOLD_PORT']}/v1/chat/completions"
             answered = await client.post(url, content=body())
             assert answered.json()["choices"][0]["message"]["content"] == "Hello"
@@ -72,6 +71,12 @@ async def test_it_serves_on_a_read_only_root_and_ends_on_sigterm(root: Path) -> 
             process.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(process.wait) == 0
     assert (alive, probed(root, env)) == (0, 1)
+
+
+def ids(process: subprocess.Popen[bytes]) -> list[str]:
+    """User and group of a running process."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return re.findall(r"^[UG]id:\t(\d+)", status, re.MULTILINE)
 
 
 def probed(root: Path, env: dict[str, str]) -> int:

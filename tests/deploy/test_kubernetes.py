@@ -1,5 +1,6 @@
 import json
 import subprocess
+from pathlib import Path
 from shutil import which
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 import yaml
 
 from app import __version__
+from app.policies.document import Invalid
+from app.settings import Settings
+from app.tenants import check_policies
 from tests.deploy.manifests import (
     APP,
     CHART,
@@ -112,6 +116,25 @@ def test_what_is_mounted_is_there_and_is_a_folder(name: str) -> None:
     for variable, path in environment(rendered(name)).items():
         if variable.endswith("_FILE"):
             assert path.rpartition("/")[0] in {mount["mountPath"] for mount in mounts}
+
+
+def opened(name: str, folder: Path) -> Settings:
+    """The settings of Toolfold's container, with its policy file where they look for it."""
+    maps = (each["data"] for each in rendered(name) if each["kind"] == "ConfigMap")
+    [policy] = [data["policy.yaml"] for data in maps if "policy.yaml" in data]
+    (folder / "policy.yaml").write_text(policy)
+    host = environment(rendered(name)).get("TOOLFOLD_HOST", Settings().host)
+    return Settings(host=host, policy_file=str(folder / "policy.yaml"))
+
+
+@pytest.mark.parametrize("name", ["kustomize gateway", "kustomize sidecar", "helm sidecar"])
+def test_its_policies_are_good(name: str, tmp_path: Path) -> None:
+    check_policies(opened(name, tmp_path))
+
+
+def test_a_gateway_without_keys_does_not_start(tmp_path: Path) -> None:
+    with pytest.raises(Invalid):
+        check_policies(opened("helm gateway", tmp_path))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -238,7 +261,7 @@ def test_the_chart_refuses_values_and_names_them(values: dict[str, Any], says: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_checkov_finds_nothing(name: str, tmp_path: Any) -> None:
+def test_checkov_finds_nothing(name: str, tmp_path: Path) -> None:
     if which("checkov") is None:
         pytest.skip("checkov is not installed: pip install checkov")
     (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(rendered(name)))

@@ -23,7 +23,9 @@ APP = {
     "securityContext": {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
     },
+    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
 }
 FULL: dict[str, Any] = {
     "settings": {"store_entries": 1_000_000, "min_saving": 0.25, "direct": ["a*", "family:b"]},

@@ -92,15 +92,15 @@ def config_as_json(
 
 def _guess(variable: str) -> str:
     """A variable that is no setting, and the setting that was perhaps meant."""
-    known = [f"TOOLFOLD_{name.upper()}" for name in Settings.model_fields]
-    near = get_close_matches(variable.upper(), known, 1)
-    return f"{variable} is no setting" + (f": {near[0]}?" if near else "")
+    near = get_close_matches(variable.partition("_")[2].lower(), Settings.model_fields, 1)
+    return f"{variable} is no setting" + (f": TOOLFOLD_{near[0].upper()}?" if near else "")
 
 
 def print_config(console: Console, errors: Console, said: dict[str, Any]) -> None:
     """A table of what is set; what is wrong goes to the other console."""
-    for line in said["problems"] + said["unknown"]:
-        errors.print(f"toolfold: {escape(line)}", soft_wrap=True, highlight=False)
+    for colour, lines in (("red", said["problems"]), ("yellow", said["unknown"])):
+        for line in lines:
+            errors.print(f"[{colour}]toolfold:[/] {escape(line)}", soft_wrap=True, highlight=False)
     if said["settings"]:
         table = Table("setting", "value")
         for name, value in said["settings"].items():

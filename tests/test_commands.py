@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_the_version_is_printed() -> None:
 
 
 def test_check_config_says_all_that_is_wrong() -> None:
-    wrong = {"TOOLFOLD_PORT": "x", "TOOLFOLD_MODE": "sometimes"}
+    wrong: dict[str, Any] = {"TOOLFOLD_PORT": "x", "TOOLFOLD_MODE": "sometimes"}
     ended = toolfold("check-config", **wrong)
     assert (ended.returncode, ended.stdout) == (2, b"")
     assert b"toolfold: --port or TOOLFOLD_PORT: " in ended.stderr
@@ -123,8 +124,8 @@ def test_check_config_says_all_that_is_wrong() -> None:
     assert (ended.returncode, said["valid"], len(said["problems"])) == (2, False, 2)
 
 
-OPEN = {"TOOLFOLD_HOST": "0.0.0.0"}
-POLICIES: dict[str, tuple[dict[str, str], str]] = {
+OPEN: dict[str, Any] = {"TOOLFOLD_HOST": "0.0.0.0"}
+POLICIES: dict[str, tuple[dict[str, Any], str]] = {
     "nobody has to have a key": (OPEN, "anybody who reaches 0.0.0.0"),
     "no such file": ({"TOOLFOLD_POLICY_FILE": "/nowhere.yaml"}, "/nowhere.yaml:1: "),
     "a policy file that is none": ({"TOOLFOLD_POLICY_FILE": __file__}, f"{__file__}:1: "),
@@ -132,7 +133,7 @@ POLICIES: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize(("env", "says"), POLICIES.values(), ids=POLICIES)
-def test_check_config_says_what_serve_would_not_start_with(env: dict[str, str], says: str) -> None:
+def test_check_config_says_what_serve_would_not_start_with(env: dict[str, Any], says: str) -> None:
     for command in ("check-config", "serve"):
         ended = toolfold(command, **env)
         assert ended.returncode == 2
@@ -154,7 +155,10 @@ def test_check_config_says_which_variables_are_no_settings() -> None:
 
 
 def test_check_config_shows_what_is_set_but_no_password() -> None:
-    secrets = {"TOOLFOLD_RANKER_KEY": "sk-1", "TOOLFOLD_REDIS_URL": "redis://:sk-2@redis:6379/0"}
+    secrets: dict[str, Any] = {
+        "TOOLFOLD_RANKER_KEY": "sk-1",
+        "TOOLFOLD_REDIS_URL": "redis://:sk-2@redis:6379/0",
+    }
     arguments = ("check-config", "--direct", "a,b")
     said = json.loads(toolfold(*arguments, "--json", **secrets).stdout)
     assert said["settings"]["direct"] == ["a", "b"]
@@ -165,7 +169,7 @@ def test_check_config_shows_what_is_set_but_no_password() -> None:
 
 
 def test_shells_complete_commands(tmp_path: Path) -> None:
-    said = {"COMP_WORDS": "toolfold check", "COMP_CWORD": "1"}
+    said: dict[str, Any] = {"COMP_WORDS": "toolfold check", "COMP_CWORD": "1"}
     completed = toolfold(_TOOLFOLD_COMPLETE="complete_bash", **said)
     assert completed.stdout.decode().split() == ["check-config"]
     subprocess.run(

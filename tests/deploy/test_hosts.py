@@ -20,7 +20,7 @@ FLUSH = 3
 """Seconds behind the last request, as `app.lifecycle` has it."""
 
 
-def settings(said: dict[str, str]) -> Settings:
+def settings(said: dict[str, Any]) -> Settings:
     return Settings(**{name.removeprefix("TOOLFOLD_").lower(): text for name, text in said.items()})
 
 
@@ -64,7 +64,7 @@ def test_haproxy_takes_its_configuration() -> None:
 def test_the_unit_gives_the_process_the_time_to_leave() -> None:
     [seconds] = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.MULTILINE)
     text = (UNIT.parent / "toolfold.env").read_text()
-    said = dict(re.findall(r"^(TOOLFOLD_\w+)=(.*)$", text, re.MULTILINE))
+    said: dict[str, Any] = dict(re.findall(r"^(TOOLFOLD_\w+)=(.*)$", text, re.MULTILINE))
     assert settings(said).upstream_base_url == Settings().upstream_base_url
     needed = int(said["TOOLFOLD_DRAIN_DELAY"]) + int(said["TOOLFOLD_GRACE"]) + FLUSH
     assert int(seconds) > needed

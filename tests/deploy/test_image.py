@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from bench.process import free_port
 from tests.builders import body, reply
 from tests.deploy import image
 from tests.deploy.manifests import ROOT
-from tests.stores import free_port
 from tests.upstream import upstream
 
 LARGEST_MB = 200

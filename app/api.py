@@ -76,9 +76,8 @@ class Api:
         self._rankers = rankers
         self._identity = identity
         self._admission = admission
-        self._patience = patience
+        self._waits = patience, comment_after
         self._telemetry = telemetry
-        self._comment_after = comment_after
         self._operators_key = operators_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,6 +91,9 @@ class Api:
             waits = any(name == b"expect" for name, _ in scope["headers"])
             closing = [(b"connection", b"close")] if waits else []
             report.status = await write_failure(send, error, [*report.headers(), *closing], 0)
+        except ToolfoldError as error:
+            report.refused(error)
+            report.status = await write_failure(send, error, report.headers(), 0)
         except ClientGone:
             report.error = "client_gone"
         finally:
@@ -100,21 +102,16 @@ class Api:
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, ticket: Ticket, report: Report
     ) -> None:
-        """Find out who asks for what."""
+        """Find out who asks for what. Raises ToolfoldError."""
         target = below_base(scope)
         if target is None:
             report.status = await write_not_found(send)
             return
-        try:
-            asker = self._identity.of(scope)
-            report.asked_by(asker)
-            folds = is_chat(scope["method"], target)
-            if asker.policy.may_hide and not folds:
-                check_hiding(scope["method"], target)
-        except ToolfoldError as error:
-            report.refused(error)
-            report.status = await write_failure(send, error, report.headers(), 0)
-            return
+        asker = self._identity.of(scope)
+        report.asked_by(asker)
+        folds = is_chat(scope["method"], target)
+        if asker.policy.may_hide and not folds:
+            check_hiding(scope["method"], target)
         if self._operators_key:
             target = without_keys(target)
         if folds:
@@ -139,12 +136,7 @@ class Api:
             self._store, scope["headers"], asker.tenant.name, query=scope["query_string"]
         )
         async with cancelled_when_gone(receive):
-            try:
-                planned, shape = await self._planner.plan(raw, policy, memory)
-            except ToolfoldError as error:
-                report.refused(error)
-                report.status = await write_failure(send, error, report.headers(), 0)
-                return
+            planned, shape = await self._planner.plan(raw, policy, memory)
             report.planned(planned, shape)
             report.captures = policy.capture
             if isinstance(planned, Fold):
@@ -191,8 +183,9 @@ class Api:
         single = Single()
         streaming = Body(content).get("stream") == b"true"
         rounds = self._rounds(scope, target, policy, nothing, report, streaming=streaming)
-        reads = single.run(rounds, content)
-        await self._tell(send, single, rounds, reads, report, streaming=streaming)
+        await self._tell(
+            send, single, rounds, single.run(rounds, content), report, streaming=streaming
+        )
 
     def _rounds(
         self,
@@ -234,8 +227,7 @@ class Api:
             kept = returned(rounds.headers, *FRAMING)
             return [*kept, *report.headers(whole=not streaming)]
 
-        waits = self._patience, self._comment_after
-        stream = EventStream(send, turn, head, *waits) if streaming else None
+        stream = EventStream(send, turn, head, *self._waits) if streaming else None
         try:
             async with aclosing(reads):
                 await (write_whole(send, reads, head) if stream is None else stream.write(reads))

@@ -19,6 +19,7 @@ from app.catalogs import Catalogs
 from app.guard import Guard
 from app.identity import Identity
 from app.lifecycle import Lifecycle, Server, listener
+from app.planner import Planner
 from app.policies import Policies
 from app.policies.watch import PolicyFile
 from app.protocol import Deadlines, strict
@@ -66,7 +67,7 @@ def create_app(settings: Settings, telemetry: Telemetry | None = None) -> FastAP
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     api = Api(
         upstream,
-        catalogs,
+        Planner(catalogs, rankers),
         rankers,
         store,
         identity,

@@ -30,11 +30,13 @@ Each file imports only from files that stand before it in this list (a test hold
     restore       the conversation as the upstream knows it
     gain          does folding pay?
     guard         what is refused where a policy hides tools
+    declared      which deferred tools are declared
     plan          is this request our business, and what goes upstream?
     search        a search call: its arguments and its hits
     address       whom a call is for
     round         one upstream reply, held back until it is known whom it is for
     reply         the one reply that the rounds of a turn add up to
+    dialect     tools as text, for models that have no tool calling
     verdict       what is to be done about a call that the model got wrong
     turn          one client request, played in rounds
 """

@@ -9,15 +9,17 @@ from app.core.catalog import Catalog, is_empty
 from app.core.choice import read_choice
 from app.core.codec import encode
 from app.core.conversation import Conversation, extended, instructed, last_request
+from app.core.declared import demanded, fitted
 from app.core.exchange import Exchange
 from app.core.exposure import WRAPPER_NAME
 from app.core.gain import gain
 from app.core.guard import check_members, guard, refusal
 from app.core.memory import Record
-from app.core.policy import MOST_HITS, Policy
+from app.core.policy import Policy
 from app.core.restore import restore
 from app.core.shape import Shape, free_name
 from app.core.terms import Terms
+from app.core.tools import Tool, parse
 from app.core.wrap import declaration
 
 _LIMITS = ("max_completion_tokens", "max_tokens")
@@ -102,6 +104,13 @@ class Fold:
             return "an earlier search found it"
         return "the last tool, since a call is required"
 
+    def reaches(self, name: str) -> Tool | None:
+        """The tool that a call may name though it is not declared: a deferred one, or ours
+        when it may not be used any more."""
+        ours = {self.terms.bridge: self.bridge, self.terms.wrapper: self.wrapper}
+        raw = ours.get(name) if self.terms.shape.deferred else None
+        return parse(raw, 0) if raw else self.terms.reaches(name)
+
     def request(
         self,
         promoted: Sequence[str],
@@ -135,6 +144,13 @@ class Fold:
             allowed = terms.choice.allowing(names, terms.choice.value) if names else "none"
             members["tool_choice"] = encode(allowed)
         return self.body.splice(members)
+
+    def promoting(self, promoted: Iterable[str], more: Sequence[str]) -> list[str]:
+        """The promoted tools with more of them; where an upstream takes no more, the oldest
+        that were only found go."""
+        if self.terms.wraps:
+            return list(promoted)
+        return fitted(dict.fromkeys((*promoted, *more)), self.kept.union(more), self.room)
 
     def _allowed(self, promoted: Sequence[str], searching: bool) -> list[str]:
         terms = self.terms
@@ -227,7 +243,7 @@ def fold(
     restored = restore(conversation, records, terms)
     in_system = policy.manifest_place == "system"
     longer = instructed(restored.raw, shape.manifest.text) if in_system else None
-    last, named = _demanded(terms)
+    last, named = demanded(terms)
     kept = frozenset((*last, *named, *conversation.called))
     found = () if terms.wraps else restored.discovered
     promoted = [n for n in dict.fromkeys((*last, *found, *named)) if n in shape.deferred]
@@ -251,31 +267,6 @@ def fold(
 def observe(folded: Fold) -> Observe:
     """What would be said of this request if it were folded."""
     return Observe(len(folded.declared), folded.sent, folded.reason)
-
-
-def fitted(names: Iterable[str], kept: frozenset[str], room: int) -> list[str]:
-    """As many of the promoted tools as the upstream takes, in order: the oldest that have
-    only been found go first, and only then the oldest of the others."""
-    names = list(names)
-    spare = [name for name in names if name not in kept] + [n for n in names if n in kept]
-    dropped = set(spare[: max(len(names) - room, 0)])
-    return [name for name in names if name not in dropped]
-
-
-def _demanded(terms: Terms) -> tuple[Sequence[str], Sequence[str]]:
-    """The tools that the client's `tool_choice` needs to be declared: what comes first, and
-    what comes last.
-
-    Frameworks that require a call put their output tool last, under any name. It comes
-    first here, since the history behind it grows from request to request.
-    """
-    choice, shape = terms.choice, terms.shape
-    last: Sequence[str] = ()
-    if choice.required and choice.kind != "named":
-        visible = (name for name, exposure in shape.names.items() if exposure != "hidden")
-        last = [n for n in visible if choice.kind != "allowed" or n in choice.names][-1:]
-    few = choice.kind == "named" or (len(choice.names) <= MOST_HITS and not terms.wraps)
-    return last, choice.names if few else ()
 
 
 def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:

@@ -4,9 +4,10 @@ Compiled once for a catalog and the policy fields that matter here, then looked 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
@@ -15,7 +16,7 @@ from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, is_core, rule
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy
 from app.core.schema.budget import budgeted
-from app.core.tools import Tool
+from app.core.tools import Tool, parse
 
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
@@ -89,23 +90,48 @@ class Shape:
         return _declaration(name, len(self.deferred), self.families, listing, self.limit, wrapper)
 
 
-def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
-    """Rule on every tool, write the manifest, weigh the result."""
+class Script(NamedTuple):
+    """How tools are written for the model."""
+
+    write: Callable[[Tool], str]
+    """One tool."""
+    around: str = ""
+    """What else has to be said where there are tools."""
+
+
+DECLARED = Script(lambda tool: tool.raw.decode())
+"""In the `tools` of the request."""
+
+
+def compile_shape(
+    catalog: Catalog, policy: Policy, count: Count, script: Script = DECLARED
+) -> Shape:
+    """Rule on every tool, write the manifest, weigh the result as it is written."""
+
+    def weigh(tool: Tool) -> int:
+        return count(script.write(tool))
+
     rulings = tuple(_rule(policy, catalog, at, count) for at in range(len(catalog.tools)))
-    tools, weights = _declared(catalog, policy, count)
+    tools = tuple(budgeted(t, policy.schema_budget, policy.schema_profile) for t in catalog.tools)
+    as_sent = catalog.tokens if script is DECLARED else tuple(map(weigh, catalog.tools))
+    weights = tuple(
+        tokens if tool is sent else weigh(tool)
+        for tool, sent, tokens in zip(tools, catalog.tools, as_sent, strict=True)
+    )
+    around = count(script.around)
     ruled = list(zip(tools, rulings, strict=True))
     deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
     listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
-    text = manifest(listed, policy.manifest_tokens, count)
+    positional = policy.dialect == "pformat"
+    text = manifest(listed, policy.manifest_tokens, count, positional=positional)
     name = free_name(catalog.by_name)
     wraps = policy.strategy == "wrap" and bool(deferred)
     wrapper_name = free_name(catalog.by_name, WRAPPER_NAME) if wraps else ""
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
     families = _families(listed)
     bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
-    ours = count(bridge.decode()) + count(wrapper.decode())
     offered, declared = Counter[Exposure](), Counter[Exposure]()
-    for ruling, tokens, weight in zip(rulings, catalog.tokens, weights, strict=True):
+    for ruling, tokens, weight in zip(rulings, as_sent, weights, strict=True):
         offered[ruling.exposure] += tokens
         declared[ruling.exposure] += weight
     names = {tool.name: ruling.exposure for tool, ruling in ruled if tool.name}
@@ -126,9 +152,11 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         wrapper_name=wrapper_name,
         wrapper=wrapper,
         hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
-        offered=sum(catalog.tokens),
+        offered=around + sum(as_sent),
         deferrable=offered["deferred"],
-        sent=declared["direct"] + (ours if deferred else 0),
+        sent=around
+        + declared["direct"]
+        + sum(weigh(parse(ours, 0)) for ours in (bridge, wrapper) if ours and deferred),
     )
 
 
@@ -166,20 +194,6 @@ def _declaration(
     }
     function = {"name": name, "description": description, "parameters": parameters}
     return encode({"type": "function", "function": function})
-
-
-def _declared(
-    catalog: Catalog, policy: Policy, count: Count
-) -> tuple[tuple[Tool, ...], tuple[int, ...]]:
-    """The tools within the schema budget, and what their declarations weigh."""
-    tools = tuple(
-        budgeted(tool, policy.schema_budget, policy.schema_profile) for tool in catalog.tools
-    )
-    weights = (
-        tokens if tool is declared else count(declared.raw.decode())
-        for tool, declared, tokens in zip(catalog.tools, tools, catalog.tokens, strict=True)
-    )
-    return tools, tuple(weights)
 
 
 def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:

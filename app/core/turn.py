@@ -26,7 +26,7 @@ from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange, shown
 from app.core.hits import Ranked
 from app.core.memory import Record
-from app.core.plan import Fold, fitted
+from app.core.plan import Fold
 from app.core.policy import Policy
 from app.core.reply import Reply, unrepeated
 from app.core.round import Round
@@ -288,13 +288,8 @@ class Turn:
         return shown(names, b"%d:%b" % (self.rounds, self._fold.context), said, signed)
 
     def _promote(self, tools: Sequence[Tool]) -> None:
-        """Declare these too; where an upstream takes no more, the oldest that were only found
-        go."""
-        if self._terms.wraps:
-            return
-        new = [tool.name for tool in tools]
-        names = dict.fromkeys([*self._promoted, *new])
-        self._promoted = fitted(names, self._fold.kept.union(new), self._fold.room)
+        """Declare these too."""
+        self._promoted = self._fold.promoting(self._promoted, [tool.name for tool in tools])
 
     def _cost(self, tool: Tool) -> int:
         return 0 if tool.name in self._promoted else self._terms.shape.tokens(tool)

@@ -160,15 +160,15 @@ class Api:
     ) -> None:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, policy)
-        streaming = folded.body.get("stream") == b"true"
-        rounds = self._rounds(scope, target, policy, folded.reaches, report, streaming=streaming)
+        report.streams = folded.body.get("stream") == b"true"
+        rounds = self._rounds(scope, target, policy, folded.reaches, report)
 
         async def rank(search: Search) -> Ranked:
             report.ranked_at.append(perf_counter())
             return await self._rankers.rank(search, folded.terms.shape, policy)
 
         reads = run(turn, rounds, rank, memory.remember)
-        await self._tell(send, turn, rounds, reads, report, streaming=streaming)
+        await self._tell(send, turn, rounds, reads, report)
 
     async def _speak(
         self,
@@ -181,11 +181,9 @@ class Api:
     ) -> None:
         """A request that is not folded, to an upstream that is spoken to as text."""
         single = Single()
-        streaming = Body(content).get("stream") == b"true"
-        rounds = self._rounds(scope, target, policy, nothing, report, streaming=streaming)
-        await self._tell(
-            send, single, rounds, single.run(rounds, content), report, streaming=streaming
-        )
+        report.streams = Body(content).get("stream") == b"true"
+        rounds = self._rounds(scope, target, policy, nothing, report)
+        await self._tell(send, single, rounds, single.run(rounds, content), report)
 
     def _rounds(
         self,
@@ -194,12 +192,10 @@ class Api:
         policy: Policy,
         beyond: Known,
         report: Report,
-        *,
-        streaming: bool,
     ) -> Rounds | SpokenRounds:
         """The rounds of one request, in the dialect of the upstream's model."""
         headers = forwarded(scope["headers"], b"identity", self._operators_key)
-        rounds = Rounds(self._upstream, target, headers, report.trace, streaming=streaming)
+        rounds = Rounds(self._upstream, target, headers, report.trace, streaming=report.streams)
         return spoken(rounds, policy, beyond)
 
     async def _tell(
@@ -209,11 +205,8 @@ class Api:
         rounds: Rounds | SpokenRounds,
         reads: AsyncGenerator[list[Chunk], None],
         report: Report,
-        *,
-        streaming: bool,
     ) -> None:
         """Pass on what the client may see, in its framing."""
-        report.streams = streaming
 
         def note() -> None:
             if isinstance(turn, Turn):
@@ -225,9 +218,9 @@ class Api:
             report.status = 200
             note()
             kept = returned(rounds.headers, *FRAMING)
-            return [*kept, *report.headers(whole=not streaming)]
+            return [*kept, *report.headers(whole=not report.streams)]
 
-        stream = EventStream(send, turn, head, *self._waits) if streaming else None
+        stream = EventStream(send, turn, head, *self._waits) if report.streams else None
         try:
             async with aclosing(reads):
                 await (write_whole(send, reads, head) if stream is None else stream.write(reads))

@@ -13,7 +13,7 @@ IMAGE ?= toolfold
 # The extras that the image has, as its Dockerfile says.
 EXTRAS := $(shell sed -n 's/^ARG EXTRAS=//p' Dockerfile)
 
-.PHONY: demo test check run bench dialects docs ops fuzz image sbom deploy-check clean
+.PHONY: demo test check run bench dialects docs ops soak fuzz image sbom deploy-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -45,6 +45,10 @@ dialects: $(VENV)/dev.stamp
 # Every check of a running Toolfold by its id; installs the Debian packages that it needs.
 ops: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.ops
+
+# Ten minutes of load with new tenants and tools, cancels and failures.
+soak: $(VENV)/dev.stamp
+	SOAK_SECONDS=600 $(BIN)/python -m bench.ops --only C44
 
 fuzz: $(VENV)/dev.stamp
 	for target in sse splice guard search; do \

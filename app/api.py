@@ -32,6 +32,7 @@ from app.http import (
     whole_body,
     write,
 )
+from app.learned import Learned
 from app.memory import Memory
 from app.stores import Store
 from app.telemetry import Report, log_fault
@@ -52,12 +53,14 @@ class Api:
         store: Store,
         policy: Policy,
         patience: float,
+        learned: Learned,
     ) -> None:
         self._upstream = upstream
         self._store = store
         self._catalogs = catalogs
         self._policy = policy
         self._patience = patience
+        self._learned = learned
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         report = Report(scope["path"])
@@ -104,7 +107,8 @@ class Api:
                 return decided, shape
             conversation = Conversation.read(body.get("messages") or b"")
             records = await memory.recall(conversation.keys)
-            return fold(body, self._policy, shape, decided, conversation, records), shape
+            traits = self._learned.of(body.value("model"))
+            return fold(body, self._policy, shape, decided, conversation, records, traits), shape
         except Malformed as malformed:
             return Relay(str(malformed)), None
         except ToolfoldError:
@@ -155,6 +159,8 @@ class Api:
                 await stream.end()
         finally:
             report.played(turn)
+            if turn.mend.taken is not None:
+                self._learned.learn(folded.body.value("model"), turn.mend.taken)
 
     async def _pass_on(
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report

@@ -115,7 +115,8 @@ def explain_command(request: Request, as_json: AsJson = False, **flags: Any) -> 
     """
     try:
         raw = read_request(request, sys.stdin.buffer)
-        explained = explain(raw, _settings(flags).policy(), load_counter())
+        settings = _settings(flags)
+        explained = explain(raw, settings.policy(), load_counter(), settings.traits())
     except (Unreadable, BadRequest) as fault:
         _fail(fault.message if isinstance(fault, BadRequest) else str(fault))
     if as_json:

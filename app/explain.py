@@ -13,6 +13,7 @@ from app.core.errors import BadRequest
 from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
 from app.core.policy import Policy
 from app.core.shape import Shape, compile_shape
+from app.core.traits import DEFAULT, Traits
 
 Ranked = list[tuple[str, float]]
 """Names with their scores, best first."""
@@ -76,7 +77,7 @@ def read_request(path: str, stdin: Any) -> bytes:
     return raw
 
 
-def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
+def explain(raw: bytes, policy: Policy, count: Count, traits: Traits = DEFAULT) -> Explained:
     """The plan of a request. Raises BadRequest where the app would get a 400."""
     try:
         body = open_request(raw, policy)
@@ -89,7 +90,7 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
         if not isinstance(decided, str):
             return Explained(decided, known)
         conversation = Conversation.read(body.get("messages") or b"")
-        return Explained(fold(body, policy, shape, decided, conversation), known)
+        return Explained(fold(body, policy, shape, decided, conversation, {}, traits), known)
     except Malformed as malformed:
         return Explained(Relay(str(malformed)), None)
     except ValueError:

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from app.admin import create_admin
 from app.api import Api
 from app.catalogs import Catalogs
+from app.learned import Learned
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
@@ -38,7 +39,8 @@ def create_app(settings: Settings) -> FastAPI:
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after))
+    learned = Learned(settings.traits())
+    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after, learned))
     return app
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.policy import MOST_HITS, Mode, Place, Policy, Strategy
+from app.core.traits import PROFILES, Profile, Traits, profile_of
 
 Patterns = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -21,6 +22,9 @@ class Settings(BaseSettings):
         default="https://api.openai.com/v1",
         description="The API to send requests to, as a base URL.",
     )
+    upstream_profile: Profile | Literal["auto"] = Field(
+        default="auto", description="What is known of that API; auto goes by its host."
+    )
     host: str = Field(default="127.0.0.1", description="Address that apps connect to.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port that apps connect to.")
     admin_host: str = Field(default="127.0.0.1", description="Address of the admin port.")
@@ -31,7 +35,7 @@ class Settings(BaseSettings):
         default="auto", description="Fold when it pays (auto), always (on), never (off)."
     )
     strategy: Strategy = Field(
-        default="promote", description="How a found tool becomes callable: promote or wrap."
+        default="promote", description="How found tools become callable: promote, wrap, native."
     )
     direct: Patterns = Field(default=(), description="Tools always declared: globs or family:NAME.")
     deferred: Patterns = Field(default=(), description="Tools not declared, but found by search.")
@@ -101,6 +105,12 @@ class Settings(BaseSettings):
         if parts.query or parts.fragment or parts.username:
             raise ValueError("must not hold a query, a fragment or credentials")
         return value.rstrip("/")
+
+    def traits(self) -> Traits:
+        """What is known of the upstream."""
+        host = urlsplit(self.upstream_base_url).hostname or ""
+        named = self.upstream_profile
+        return PROFILES[profile_of(host) if named == "auto" else named]
 
     def policy(self) -> Policy:
         """The policy that these settings make."""

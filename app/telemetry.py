@@ -52,6 +52,8 @@ class Report:
     rounds: int = 0
     searches: int = 0
     discoveries: list[tuple[str, Via]] = field(default_factory=list)
+    learned: list[str] = field(default_factory=list)
+    """Traits of the upstream that its refusals have taught in this request."""
     status: int = 0
     """0: the client hung up before there was one."""
     error: str | None = None
@@ -77,6 +79,10 @@ class Report:
         """Take in how the turn went."""
         self.rounds, self.searches = turn.rounds, turn.searched
         self.discoveries = turn.discoveries
+        self.learned = turn.mend.learned
+        if turn.mend.unfolded and self.tools and self.tokens:
+            self.decision, self.reason = "relayed", "upstream-refuses"
+            self.tools, self.tokens = (self.tools[1],) * 2, (self.tokens[1],) * 2
 
     def headers(self, *, searches: bool = False) -> Headers:
         """The response headers that say what was done."""
@@ -89,6 +95,8 @@ class Report:
             said.append(("tools", "{}/{}".format(*self.tools)))
         if self.tokens is not None:
             said.append(("tokens", "{}/{}".format(*self.tokens)))
+        if self.learned:
+            said.append(("learned", ",".join(self.learned)))
         if searches:
             said.append(("searches", str(self.searches)))
         return [(f"x-toolfold-{name}".encode(), value.encode()) for name, value in said]
@@ -107,6 +115,7 @@ class Report:
             tokens=self.tokens,
             rounds=self.rounds,
             searches=self.searches,
+            learned=self.learned,
             status=self.status,
             error=self.error,
             ms=round(1_000 * (perf_counter() - self.began), 1),

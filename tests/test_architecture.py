@@ -22,6 +22,7 @@ SHELL = {
     "drive": 3,
     "upstream": 3,
     "catalogs": 3,
+    "learned": 3,
     "telemetry": 3,
     "tokens": 3,
     "settings": 3,

@@ -10,8 +10,10 @@ Each file imports only from files that stand before it in this list (a test hold
     tools         one entry of `tools`
     schema        are a call's arguments valid?
     ranking       which tools fit a query
+    dialect       clients that defer tools by themselves
     catalog       all tools of a request: names, families, index
     policy        everything that can be set, and who is direct, deferred or hidden
+    traits        what is known of an upstream, and shapes what we build for it
     wording       every word that the model reads
     wrap          the strategy in which found tools are called through one tool
     manifest      the listing of the deferred tools
@@ -23,7 +25,11 @@ Each file imports only from files that stand before it in this list (a test hold
     memory        what is remembered of a turn
     conversation  the client's messages, read
     restore       the conversation as the upstream knows it
+    declared      which of the deferred tools are declared, and how
     plan          is this request our business, and what goes upstream?
+    refusal       what an upstream says that refuses the form of a request
+    remedy        what a refusal teaches of an upstream
+    mend          what is done about a round that was refused
     search        a search call: its arguments and its hits
     address       whom a call is for
     round         one upstream reply, held back until it is known whom it is for

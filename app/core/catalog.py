@@ -85,11 +85,11 @@ def compile_catalog(raw: bytes, count: Count) -> Catalog:
         raise Malformed("tools-malformed") from None
     fingerprint = sha256(raw).hexdigest()
     try:
-        found = tuple(tools.parse(entry, at) for at, entry in enumerate(entries))
+        found = tuple(tool for at, entry in enumerate(entries) for tool in tools.read(entry, at))
         by_name = _unique(found)
     except BadRequest as fault:
         return Catalog(len(raw), fingerprint, fault=fault, count=len(entries))
-    families = _families([tool.name for tool in found])
+    families = _families(found)
     return Catalog(
         size_in_bytes=len(raw),
         fingerprint=fingerprint,
@@ -121,9 +121,11 @@ def _unique(found: Iterable[Tool]) -> dict[str, int]:
     return by_name
 
 
-def _families(names: list[str]) -> tuple[Family | None, ...]:
+def _families(found: tuple[Tool, ...]) -> tuple[Family | None, ...]:
+    names = [tool.name for tool in found]
     shared = Counter(match[1] for name in names if (match := _SHARED_PREFIX.match(name)))
-    return tuple(_family(name, shared) for name in names)
+    given = (Family(tool.namespace, "") if tool.namespace else None for tool in found)
+    return tuple(family or _family(name, shared) for family, name in zip(given, names, strict=True))
 
 
 def _family(name: str, shared: Counter[str]) -> Family | None:
@@ -141,6 +143,6 @@ def _meanings(found: tuple[Tool, ...], families: tuple[Family | None, ...]) -> d
     meanings: dict[str, list[int]] = defaultdict(list)
     for position, (tool, family) in enumerate(zip(found, families, strict=True)):
         meanings[key(tool.name)].append(position)
-        if family is not None:
+        if family is not None and family.prefix:
             meanings[key(tool.name.removeprefix(family.prefix))].append(position)
     return dict(meanings)

@@ -1,7 +1,8 @@
 """Is this request our business, and what goes upstream? Fast once the catalog is known."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 from app.core.body import Body
@@ -9,13 +10,16 @@ from app.core.catalog import Catalog, is_empty
 from app.core.choice import read_choice
 from app.core.codec import encode
 from app.core.conversation import Conversation, extended, instructed, last_request
+from app.core.declared import declarations, demanded, fitted
+from app.core.dialect import has_loaded
 from app.core.exchange import Exchange
 from app.core.memory import Record
-from app.core.policy import MOST_HITS, Policy
+from app.core.policy import Policy
 from app.core.restore import restore
-from app.core.shape import Shape, free_name
-from app.core.terms import Terms
-from app.core.wrap import WRAPPER_NAME, declaration
+from app.core.shape import Shape
+from app.core.terms import Terms, our_names
+from app.core.traits import DEFAULT, Traits
+from app.core.wording import BARE
 
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -62,6 +66,10 @@ class Fold:
     """Promoted tools that the upstream takes."""
     wrapper: bytes
     reason: str
+    restored: tuple[Exchange, ...]
+    """Our exchanges of earlier turns, as they stand in the messages."""
+    under: Callable[[Traits, frozenset[str]], "Fold"]
+    """The same request for an upstream of which more is known, without these tools."""
 
     @property
     def sent(self) -> int:
@@ -101,11 +109,14 @@ class Fold:
         completion tokens of the client's limit used. Without `searching` the bridge is not
         declared; without `calling` no call may be made."""
         terms = self.terms
+        if not calling and not terms.traits.takes_none:  # then nothing is left to search with,
+            searching = not (terms.shape.direct or promoted)  # but there has to be a tool
         declared = [tool.raw for tool in terms.shape.direct]
         if terms.shape.deferred:
             declared += [self.bridge] if searching else []
             declared += [self.wrapper] if terms.wraps else []
-        declared += [terms.shape.deferred[name].raw for name in promoted]
+        exchanges = list(exchanges)
+        declared += declarations(promoted, terms, self._referred(exchanges))
         if not declared:
             return self.body.without("tools", "tool_choice", "parallel_tool_calls")
         added = [message for exchange in exchanges for message in exchange.messages(terms)]
@@ -114,11 +125,41 @@ class Fold:
             "messages": extended(self.messages, added),
         }
         if not calling:
-            members["tool_choice"] = b'"none"'
+            members |= {"tool_choice": b'"none"'} if terms.traits.takes_none else {}
         elif terms.choice.kind == "allowed" and terms.choice.value is not None:
             allowed = terms.choice.allowing(self._allowed(promoted, searching), terms.choice.value)
             members["tool_choice"] = encode(allowed)
         return self.body.splice(members | self._limits(spent))
+
+    @property
+    def can_unfold(self) -> bool:
+        """Whether the client's own request could be taken."""
+        return self.reason != "too-many-tools"
+
+    def unfolded(self) -> bytes:
+        """The client's own request: its very bytes, unless it holds marks, which upstreams
+        refuse, or tools that are hidden."""
+        shape = self.terms.shape
+        if not (shape.hides or shape.opted_in):
+            return self.body.splice({})
+        ruled = zip(shape.catalog.tools, shape.rulings, strict=True)
+        tools = [tool.raw for tool, ruling in ruled if ruling.exposure != "hidden"]
+        return self.body.splice({"tools": b"[" + b",".join(tools) + b"]"})
+
+    def promoting(self, promoted: Iterable[str], more: Iterable[str]) -> list[str]:
+        """The promoted tools with more of them; where an upstream takes no more, the oldest
+        that were only found go."""
+        if self.terms.wraps:
+            return list(promoted)
+        new = [name for name in more if self.terms.declarable(name)]
+        names = dict.fromkeys((*promoted, *new))
+        return fitted(names, self.kept.union(new), self.room)
+
+    def _referred(self, exchanges: Iterable[Exchange]) -> set[str]:
+        """The tools that a result loads."""
+        if not self.terms.refers:
+            return set()
+        return {name for one in (*self.restored, *exchanges) for name in one.shown}
 
     def _allowed(self, promoted: Sequence[str], searching: bool) -> list[str]:
         terms = self.terms
@@ -163,6 +204,8 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
         return Relay("tools-malformed")
     if "messages" not in body:
         return Relay("messages-malformed")
+    if not shape.hides and (shape.searches or has_loaded(body.get("messages") or b"")):
+        return Relay("client-searches")
     if body.value("n") not in (None, 1):
         return _trim(body, policy, shape) if too_many else Relay("several-choices")
     return _decision(policy, shape)
@@ -194,62 +237,45 @@ def fold(
     reason: str,
     conversation: Conversation,
     records: Mapping[str, Record] = MappingProxyType({}),
+    traits: Traits = DEFAULT,
+    barred: frozenset[str] = frozenset(),
 ) -> Fold:
-    """The request as the upstream will see it. `records`: what is remembered of its turns."""
+    """The request as an upstream of these traits will see it. `records`: what is remembered of
+    its turns. `barred`: tools that it has refused."""
     choice = read_choice(body.value("tool_choice"))
-    bridge, wrapper = shape.bridge_name, shape.wrapper_name
-    clashes = not {bridge, wrapper}.isdisjoint(conversation.called)
-    if clashes:  # a name that the history calls is another tool's: ours are called otherwise
-        taken = {*shape.names, *conversation.called}
-        bridge, wrapper = free_name(taken), free_name(taken, WRAPPER_NAME) if wrapper else ""
-    terms = Terms(shape, choice, policy.strategy, bridge, wrapper)
+    bridge, wrapper = our_names(shape, conversation.called, traits)
+    terms = Terms(shape, choice, policy.strategy, bridge, wrapper, traits, barred)
     restored = restore(conversation, records, terms)
-    in_system = policy.manifest_place == "system"
+    in_system = "system" in (policy.manifest_place, traits.manifest)
     longer = instructed(restored.raw, shape.manifest.text) if in_system else None
-    last, named = _demanded(terms)
+    listing = shape.manifest.text
+    if longer is not None:
+        listing = ""
+    elif traits.manifest == "system":
+        listing = BARE.format(count=len(shape.deferred))
+    last, named = demanded(terms)
     kept = frozenset((*last, *named, *conversation.called))
     found = () if terms.wraps else restored.discovered
     promoted = [n for n in dict.fromkeys((*last, *found, *named)) if n in shape.deferred]
-    room = max(policy.max_tools - len(shape.direct) - 1 - terms.wraps, 1)
+    promoted = [n for n in promoted if n in named or terms.declarable(n)]
+    most = min(policy.max_tools, traits.most_tools or policy.max_tools)
+    room = max(most - len(shape.direct) - 1 - terms.wraps, 1)
     return Fold(
         body=body,
         messages=restored.raw if longer is None else longer,
         context=conversation.context,
         terms=terms,
-        bridge=shape.bridge_as(bridge, wrapper, in_system=longer is not None),
-        wrapper=declaration(wrapper, bridge) if clashes and wrapper else shape.wrapper,
+        bridge=shape.bridge_as(bridge, wrapper, listing=listing),
+        wrapper=shape.wrapper_as(bridge, wrapper),
         promoted=tuple(fitted(promoted, kept, room)),
         kept=kept,
         room=room,
         found=restored.found,
         called=frozenset(conversation.called),
         reason=reason,
+        restored=restored.exchanges,
+        under=partial(fold, body, policy, shape, reason, conversation, records),
     )
-
-
-def fitted(names: Iterable[str], kept: frozenset[str], room: int) -> list[str]:
-    """As many of the promoted tools as the upstream takes, in order: the oldest that have
-    only been found go first, and only then the oldest of the others."""
-    names = list(names)
-    spare = [name for name in names if name not in kept] + [n for n in names if n in kept]
-    dropped = set(spare[: max(len(names) - room, 0)])
-    return [name for name in names if name not in dropped]
-
-
-def _demanded(terms: Terms) -> tuple[Sequence[str], Sequence[str]]:
-    """The tools that the client's `tool_choice` needs to be declared: what comes first, and
-    what comes last.
-
-    Frameworks that require a call put their output tool last, under any name. It comes
-    first here, since the history behind it grows from request to request.
-    """
-    choice, shape = terms.choice, terms.shape
-    last: Sequence[str] = ()
-    if choice.required and choice.kind != "named":
-        visible = (name for name, exposure in shape.names.items() if exposure != "hidden")
-        last = [n for n in visible if choice.kind != "allowed" or n in choice.names][-1:]
-    few = choice.kind == "named" or (len(choice.names) <= MOST_HITS and not terms.wraps)
-    return last, choice.names if few else ()
 
 
 def _trim(body: Body, policy: Policy, shape: Shape) -> Trim:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from app.core.tools import Tool
 
 Mode = Literal["auto", "on", "off"]
-Strategy = Literal["promote", "wrap"]
+Strategy = Literal["promote", "wrap", "native"]
 Place = Literal["auto", "system"]
 Exposure = Literal["direct", "deferred", "hidden"]
 
@@ -23,7 +23,7 @@ _NEVER_DEFERRED = (
     *("read", "write", "edit", "multiedit", "shell", "bash", "grep", "glob", "todo*", "think"),
     *("reply", "read_file", "write_file", "edit_file", "run_shell", "exit", "submit"),
     # The client's own, where our tools have to take another name.
-    *("tool_search", "call_tool"),
+    *("tool_search", "toolsearch", "call_tool"),
 )
 
 
@@ -42,7 +42,8 @@ class Policy:
     """`auto` folds when it pays, `on` whenever a tool can be deferred, `off` never."""
     strategy: Strategy = "promote"
     """How a found tool becomes callable: `promote` appends its declaration to `tools`; with
-    `wrap` it is called through `call_tool`, so that the declared array never changes."""
+    `wrap` it is called through `call_tool`, so that the declared array never changes; with
+    `native` all tools are sent, marked for an upstream that keeps them from the model."""
     min_tokens: int = 2_000
     """`auto` folds when the tools to defer weigh at least this many tokens ..."""
     min_saving: float = 0.4

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
+from app.core.dialect import is_search
 from app.core.manifest import Listed, Manifest, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
 from app.core.tools import Tool
@@ -41,6 +42,8 @@ class Shape:
     """Hits of a query that does not say how many."""
     opted_in: bool
     """The client marked a tool as deferred, or sent a hosted search tool."""
+    searches: bool
+    """The client has a search for tools of its own."""
     bridge_name: str
     bridge: bytes
     """The bridge's declaration, with the manifest in it."""
@@ -60,12 +63,19 @@ class Shape:
         """Tokens of one named tool's declaration."""
         return self.catalog.tokens[self.catalog.by_name[tool.name]]
 
-    def bridge_as(self, name: str, wrapper: str, *, in_system: bool) -> bytes:
-        """The bridge's declaration under other names, or with the manifest elsewhere."""
-        if (name, wrapper) == (self.bridge_name, self.wrapper_name) and not in_system:
+    def bridge_as(self, name: str, wrapper: str, *, listing: str) -> bytes:
+        """The bridge's declaration under other names, or with another listing; "" where that
+        stands in the system message."""
+        same = (name, wrapper, listing) == (self.bridge_name, self.wrapper_name, self.manifest.text)
+        if same:
             return self.bridge
-        listing = "" if in_system else self.manifest.text
         return _declaration(name, len(self.deferred), listing, self.limit, wrapper)
+
+    def wrapper_as(self, bridge: str, name: str) -> bytes:
+        """The wrapper's declaration under other names; empty where there is none."""
+        if not name or (bridge, name) == (self.bridge_name, self.wrapper_name):
+            return self.wrapper
+        return wrap.declaration(name, bridge)
 
 
 def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
@@ -94,6 +104,7 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         families=_summary(listed),
         limit=policy.limit,
         opted_in=any(tool.mark or tool.is_hosted_search for tool in catalog.tools),
+        searches=any(is_search(tool) and names[tool.name] != "hidden" for tool in catalog.tools),
         bridge_name=name,
         bridge=bridge,
         wrapper_name=wrapper_name,

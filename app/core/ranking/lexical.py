@@ -97,7 +97,7 @@ def key(name: str) -> str:
 def _fields(tool: Tool) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {field: [] for field in _FIELDS}
     texts["name"].append(tool.name)
-    texts["description"].append(tool.description)
+    texts["description"] += [tool.description, tool.namespace]
     for field, text in _schema_texts(tool.parameters, 0):
         texts[field].append(text)
     joins = {"name", "description"}

@@ -22,7 +22,7 @@ class Settings(BaseSettings):
         default="https://api.openai.com/v1",
         description="The API to send requests to, as a base URL.",
     )
-    upstream_profile: Profile | Literal["auto"] = Field(
+    upstream_profile: Literal["auto", Profile] = Field(
         default="auto", description="What is known of that API; auto goes by its host."
     )
     host: str = Field(default="127.0.0.1", description="Address that apps connect to.")

@@ -6,7 +6,7 @@ connection that closes) is what a web framework would tidy up.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,10 +35,6 @@ class Raw:
     """Wait for this between the first part and the second."""
 
 
-Scripted = Json | Raw | int
-"""A completion in the framing that was asked for, bytes, or a status with an error body."""
-
-
 @dataclass
 class Received:
     """A request as it arrived."""
@@ -58,6 +54,11 @@ class Received:
 
     def header(self, name: str) -> list[str]:
         return [value for key, value in self.headers if key.lower() == name]
+
+
+Scripted = Json | Raw | int | Callable[[Received], Json | Raw | int]
+"""A completion in the framing that was asked for, bytes, or a status with an error body; or what
+makes one of a request."""
 
 
 class Upstream:
@@ -135,6 +136,8 @@ async def upstream(*script: Scripted) -> AsyncIterator[Upstream]:
 
 
 def _raw(scripted: Scripted, received: Received) -> Raw:
+    if callable(scripted):
+        scripted = scripted(received)
     if isinstance(scripted, Raw):
         return scripted
     if isinstance(scripted, int):

@@ -148,10 +148,11 @@ class Fold:
 
     def promoting(self, promoted: Iterable[str], more: Iterable[str]) -> list[str]:
         """The promoted tools with more of them; where an upstream takes no more, the oldest
-        that were only found go."""
+        that were only found go, and the last of the new do not come."""
         if self.terms.wraps:
             return list(promoted)
-        new = [name for name in more if self.terms.declarable(name)]
+        needed = self.kept.intersection(promoted)
+        new = [n for n in more if self.terms.declarable(n)][: max(self.room - len(needed), 1)]
         names = dict.fromkeys((*promoted, *new))
         return fitted(names, self.kept.union(new), self.room)
 

@@ -48,7 +48,7 @@ _RESULT_NAME = re.compile(
     r"function_?response\W{1,3}name|\btool\b[^a-z]{0,40}(?:message)?\W*name\b"
 )
 _LENGTH = re.compile(r"long|length|exceed|at most|max|limit|characters|\b1024\b")
-_PLACE = re.compile(r"tools(?:\[|\W{1,3})(\d+)\b")
+_PLACE = re.compile(r"tools(?:\[|[./])(\d+)\b")
 _MOST = re.compile(
     r"(?:max\w*|at most|limit\w*|up to|more than|fewer than|exceed\w*|>)\D{0,40}?(\d{1,6})"
 )

@@ -78,9 +78,10 @@ async def test_Q096_a_stream_that_is_open_outlives_the_signal() -> None:
     """An open stream ends as it should, then the process does, with 0. That new requests are
     served for a while, and what a chart needs for it, is specified with the edge."""
     gate = asyncio.Event()
-    whole = events(*streamed(reply("Hello there")))
+    chunks = list(streamed(reply("Hello there")))
+    parted = [events(*chunks[:3], done=False), events(*chunks[3:])]
     async with (
-        upstream(Raw(parts=[whole[:400], whole[400:]], gate=gate)) as behind,
+        upstream(Raw(parts=parted, gate=gate)) as behind,
         process(behind.url) as (started, url),
         httpx2.AsyncClient(timeout=30) as client,
     ):

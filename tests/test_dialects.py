@@ -12,7 +12,7 @@ from tests.quirks.seen import seen
 
 FRAMINGS = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "buffered"])
 STRATEGIES = pytest.mark.parametrize("strategy", ["promote", "wrap"])
-HOSTED = [
+HOSTED: list[dict[str, Any]] = [
     {"type": "tool_search"},
     {"type": "tool_search", "execution": "server", "description": "Finds tools."},
     {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"},

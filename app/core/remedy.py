@@ -97,8 +97,9 @@ def remedy(refusal: Refused, what: Sent) -> Remedy | None:
     text = said(refusal)
     if text is None:
         return None
-    found = (rule(text, what) for rule in _RULES)
-    return next((one for one in found if one is not None), None)
+    found = next((one for rule in _RULES if (one := rule(text, what)) is not None), None)
+    barred = what.fold.terms.barred
+    return found and found._replace(barred=found.barred | barred)
 
 
 def is_ours(refusal: Refused, what: Sent) -> bool:
@@ -138,7 +139,7 @@ def _echoed(text: str, what: Sent) -> Remedy | None:
     wanted = lacking - traits.wants if _WANTS.search(text) or not _REFUSES.search(text) else set()
     if wanted and not (named & wanted and _REFUSES_ALL.search(text)):
         return Remedy("wants", replace(traits, wants=traits.wants | wanted))
-    if named and (_REFUSES.search(text) or not named & lacking):
+    if named and (_REFUSES.search(text) or not _WANTS.search(text)):
         return Remedy("never", _without(traits, named))
     if members and _REFUSES_ALL.search(text) and not _PLACE.search(text):
         return Remedy("never", _without(traits, {"*"}))
@@ -189,7 +190,7 @@ def _counted(text: str, what: Sent) -> Remedy | None:
     terms, traits = what.fold.terms, what.fold.terms.traits
     if not re.search(r"\btools\b|\bfunctions\b", text) or _PLACE.search(text):
         return None
-    if terms.marks and _LENGTH.search(text):
+    if terms.marks and (_LENGTH.search(text) or _MOST.search(text)):
         return Remedy("defers", replace(traits, defers=False))
     most = min(map(int, _MOST.findall(text)), default=0)
     if not 0 < most < len(what.tools) or len(what.tools) - most > len(what.promoted):
@@ -218,7 +219,7 @@ def _called(text: str, what: Sent) -> Remedy | None:
     illegal = any(not re.fullmatch(_PLAIN_NAME, name) for name in refused)
     learned = illegal and terms.traits.names is None and "name" in text
     traits = replace(terms.traits, names=_PLAIN_NAME) if learned else terms.traits
-    return Remedy("names" if learned else "tool", traits, refused | terms.barred)
+    return Remedy("names" if learned else "tool", traits, refused)
 
 
 _RULES = (

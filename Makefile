@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := app bench tests
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench clean
+.PHONY: demo test check run bench live clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -25,6 +25,10 @@ run: $(VENV)/demo.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+
+# Against a real model: LIVE_BASE_URL, LIVE_MODEL and LIVE_API_KEY say where (see bench/live).
+live: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.live
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.core.policy import Policy
+from app.core.traits import PROFILES
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -67,3 +68,16 @@ def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings(port=-1, limit=0, mode="x")  # type: ignore[arg-type]
     assert len(caught.value.errors()) == 3
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_profile_stands_in_the_docs(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "upstreams.md").read_text()
+
+
+def test_the_profile_goes_by_the_host_unless_it_is_named() -> None:
+    mistral = Settings(upstream_base_url="https://api.mistral.ai/v1")
+    assert mistral.traits() == PROFILES["mistral"]
+    named = Settings(upstream_base_url="https://api.mistral.ai/v1", upstream_profile="vllm")
+    assert named.traits() == PROFILES["vllm"]
+    assert Settings(upstream_base_url="http://127.0.0.1:9/v1").traits() == PROFILES["default"]

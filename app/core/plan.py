@@ -133,8 +133,8 @@ class Fold:
 
     @property
     def can_unfold(self) -> bool:
-        """Whether the client's own request could be taken."""
-        return self.reason != "too-many-tools"
+        """Whether the client's own request could be taken: it has no more tools than that."""
+        return len(self.terms.shape.deferred) <= self.room + 1 + self.terms.wraps
 
     def unfolded(self) -> bytes:
         """The client's own request: its very bytes, unless it holds marks, which upstreams

@@ -98,7 +98,7 @@ async def test_where_that_is_refused_too_its_refusal_is_the_clients(stream: bool
 @FRAMINGS
 async def test_what_a_policy_hides_stays_hidden_at_last(stream: bool) -> None:
     made_ = call("c1", "get_weather", {"city": "Oslo"})
-    script = [refusal("tools: no"), reply("Hm. ", made_)]
+    script: list[Any] = [refusal("tools: no"), reply("Hm. ", made_)]
     async with start_proxy(*script, hidden=("get_weather",)) as proxy:
         response = await proxy.post(body(stream=stream))
 
@@ -119,9 +119,10 @@ async def test_marks_and_hosted_searches_are_taken_out_at_last(stream: bool) -> 
 
 
 @FRAMINGS
-async def test_too_many_tools_are_not_tried_unfolded(stream: bool) -> None:
+@pytest.mark.parametrize("mode", ["auto", "on"])
+async def test_too_many_tools_are_not_tried_unfolded(mode: str, stream: bool) -> None:
     tools = [tool(f"crm__read_{at:03}", "Reads.") for at in range(130)]
-    async with start_proxy(refusal("tools: no"), mode="auto", min_tokens=10**6) as proxy:
+    async with start_proxy(refusal("tools: no"), mode=mode, min_tokens=10**6) as proxy:
         response = await proxy.post(body(tools, stream=stream))
 
     assert (response.status_code, len(proxy.upstream.received)) == (400, 1)

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := app bench tests
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench live clean
+.PHONY: demo test check run bench live live-local clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -29,6 +29,10 @@ bench: $(VENV)/dev.stamp
 # Against a real model: LIVE_BASE_URL, LIVE_MODEL and LIVE_API_KEY say where (see bench/live).
 live: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.live
+
+# With a small real model on this machine; skips where its packages are not to be had.
+live-local: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.live.local
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -8,4 +8,6 @@ all tools declared (eager) and through Toolfold (folded), several times. The fil
     agent      an app's loop over the real SDK, and whether its answer is right
     trial      every task, size and route, as rows
     report     the table
+    model      a small model and a real server, out of packages
+    local      `make live-local`: the protocol, with that model on this machine
 """

@@ -106,3 +106,17 @@ def test_a_refusal_is_a_result() -> None:
         found = list(trial(Endpoint(f"{url}/v1", "m", sizes=(41,), repeats=1, tasks=1)))
     assert [row.attempts[0].refusal for row in found if row.route == "eager"] != [""]
     assert not any(row.right for row in found)
+
+
+def test_a_model_that_is_not_to_be_had_is_no_failure(tmp_path: Path) -> None:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PIP_")}
+    nowhere = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "LIVE_FOLDER": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-m", "bench.live.local"],
+        cwd=ROOT,
+        env=clean | nowhere,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "Skipped" in ran.stdout) == (0, True)

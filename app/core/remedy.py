@@ -53,6 +53,8 @@ _MOST = re.compile(
     r"(?:max\w*|at most|limit\w*|up to|more than|fewer than|exceed\w*|>)\D{0,40}?(\d{1,6})"
 )
 _DEFERRING = re.compile(r"defer_?loading|tool_?reference")
+_OF_A_CHOICE = re.compile(r"tool_choice|parallel_tool_calls")
+_OF_HISTORY = re.compile(r"\bmessages?\W{0,2}\d|\brole\b|tool_calls?\b|tool_call_id")
 _ABOUT_TOOLS = re.compile(r"\btools?\b|\bfunctions?\b|tool_|function_")
 _ABOUT_MESSAGES = re.compile(r"\bmessages?\b|\bassistant\b|\bcontent\b|\brole\b")
 
@@ -107,9 +109,14 @@ def is_ours(refusal: Refused, what: Sent) -> bool:
     text = said(refusal)
     if text is None:
         return False
-    pointed = _pointed(text, what)
-    if pointed and all(what.fold.terms.is_direct(name) for name in pointed):
+    terms, pointed = what.fold.terms, _pointed(text, what)
+    if pointed and all(map(terms.is_direct, pointed)):
         return False
+    chosen = terms.choice.kind == "allowed" or not what.calling
+    if (not chosen and _OF_A_CHOICE.search(text)) or (
+        not what.messages and _OF_HISTORY.search(text)
+    ):
+        return False  # what it names is as the client sent it
     return bool(_ABOUT_TOOLS.search(text) or (what.messages and _ABOUT_MESSAGES.search(text)))
 
 

@@ -32,6 +32,8 @@ NOT_OURS = {
         "This model's maximum context length is 8192 tokens; messages and tools are 9000"
     ),
     "no tools at all": refusal("Tools are not supported by this model"),
+    "a choice": refusal("Invalid value for `tool_choice`: sometimes! Only named tools or auto"),
+    "calls at once": refusal("parallel_tool_calls is only allowed when tools are specified"),
     "a filter": refusal("content filter: the message violates the content policy"),
     "no JSON": Raw(b"<h1>Bad Request</h1>", 400, "text/html"),
     "nothing": Raw(b"", 400, "application/json"),
@@ -53,6 +55,25 @@ async def test_what_folding_did_not_cause_is_passed_on_at_once(
 
     assert (response.status_code, response.content) == (refused.status, refused.body)
     assert len(proxy.upstream.received) == rounds
+
+
+@FRAMINGS
+@STRATEGIES
+@pytest.mark.parametrize(
+    "message",
+    [
+        "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+        "messages[0].content: unknown image in tools",
+        "No tool output found for function call tool_call_id c1",
+    ],
+)
+async def test_a_history_that_is_the_clients_own_is_passed_on(
+    message: str, strategy: str, stream: bool
+) -> None:
+    async with start_proxy(refusal(message), strategy=strategy) as proxy:
+        response = await proxy.post(body(stream=stream))
+
+    assert (response.status_code, len(proxy.upstream.received)) == (400, 1)
 
 
 @FRAMINGS

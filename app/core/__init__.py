@@ -10,7 +10,7 @@ Each file imports only from files that stand before it in this list (a test hold
     tools         one entry of `tools`
     schema        are a call's arguments valid?
     ranking       which tools fit a query
-    dialect       clients that defer tools by themselves
+    selfsearch    clients that defer tools by themselves
     catalog       all tools of a request: names, families, index
     policy        everything that can be set, and who is direct, deferred or hidden
     traits        what is known of an upstream, and shapes what we build for it

@@ -11,7 +11,7 @@ from app.core.choice import read_choice
 from app.core.codec import encode
 from app.core.conversation import Conversation, extended, instructed, last_request
 from app.core.declared import declarations, demanded, fitted
-from app.core.dialect import has_loaded
+from app.core.selfsearch import has_loaded
 from app.core.exchange import Exchange
 from app.core.memory import Record
 from app.core.policy import Policy

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
-from app.core.dialect import is_search
+from app.core.selfsearch import is_search
 from app.core.manifest import Listed, Manifest, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
 from app.core.tools import Tool

@@ -1,6 +1,6 @@
 import pytest
 
-from app.core.dialect import has_loaded, is_search
+from app.core.selfsearch import has_loaded, is_search
 from app.core.tools import parse
 from tests.builders import dumps, tool
 

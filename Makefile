@@ -3,10 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := app bench tests
+SOURCES := app bench docs tests
+FUZZ_SECONDS ?= 600
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench live live-local clean
+.PHONY: demo test check run bench live live-local docs ops fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -25,6 +26,20 @@ run: $(VENV)/demo.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.retrieval $(or $(TOOLFOLD_RETRIEVAL_DIR),tests/data/retrieval) \
+	  --ranker lexical --ranker bm25
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m docs
+
+# Every check of a running Toolfold by its id; installs the Debian packages that it needs.
+ops: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.ops
+
+fuzz: $(VENV)/dev.stamp
+	for target in sse splice guard search; do \
+	  $(BIN)/python -m bench.fuzz $$target $(FUZZ_SECONDS) || exit 1; \
+	done
 
 # Against a real model: LIVE_BASE_URL, LIVE_MODEL and LIVE_API_KEY say where (see bench/live).
 live: $(VENV)/dev.stamp

@@ -1,16 +1,22 @@
 """The admin port: is the process alive, and may it be sent requests?"""
 
+from collections.abc import Callable
+
 from fastapi import FastAPI, Response
 
 
-def create_admin() -> FastAPI:
-    """`/healthz` says that the process runs; `/readyz` that it is configured and warm."""
+def create_admin(is_ready: Callable[[], bool]) -> FastAPI:
+    """`/healthz` says that the process runs; `/readyz` that requests may be sent to it."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/healthz")
-    @app.get("/readyz")
-    async def answer() -> Response:
-        # Both ports open after the vocabulary is loaded, so who is answered may send.
+    async def health() -> Response:
         return Response("ok\n", media_type="text/plain")
+
+    @app.get("/readyz")
+    async def readiness() -> Response:
+        if is_ready():
+            return Response("ok\n", media_type="text/plain")
+        return Response("not ready\n", 503, media_type="text/plain")
 
     return app

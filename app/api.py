@@ -6,18 +6,22 @@ Raw ASGI: the wrappers of a web framework cost 40% of the time of a request here
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import aclosing
-from urllib.parse import unquote_to_bytes
+from dataclasses import replace
 
+from app.admission import Admission, Ticket
 from app.catalogs import Catalogs
 from app.core.body import Malformed
 from app.core.conversation import Conversation
-from app.core.errors import Broken, ToolfoldError
-from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
+from app.core.errors import Broken, ToolfoldError, TurnedAway
+from app.core.fold import Fold, fold
+from app.core.hits import Ranked
+from app.core.plan import Plan, Relay, Trim, decide, observe, open_request, relayed
 from app.core.policy import Policy
-from app.core.search import Rankings, Search, rank
+from app.core.search import Search
 from app.core.shape import Shape
 from app.core.turn import Turn
 from app.drive import run
+from app.endpoints import below_base, check_hiding, is_chat, without_keys
 from app.http import (
     ClientGone,
     Headers,
@@ -29,18 +33,16 @@ from app.http import (
     forwarded,
     respond,
     returned,
-    whole_body,
     write,
 )
+from app.identity import Asker, Identity
 from app.learned import Learned
 from app.memory import Memory
+from app.rankers.rankers import Rankers
 from app.stores import Store
 from app.telemetry import Report, log_fault
 from app.upstream import Rounds, Upstream
 from app.writers import FRAMING, EventStream, Relayed, error_body, write_failure, write_whole
-
-_BASE = b"/v1"
-_CHAT = b"/chat/completions"
 
 
 class Api:
@@ -50,74 +52,128 @@ class Api:
         self,
         upstream: Upstream,
         catalogs: Catalogs,
+        rankers: Rankers,
         store: Store,
-        policy: Policy,
-        patience: float,
+        identity: Identity,
+        admission: Admission,
         learned: Learned,
+        *,
+        patience: float,
+        comment_after: float,
+        operators_key: bytes = b"",
     ) -> None:
         self._upstream = upstream
         self._store = store
         self._catalogs = catalogs
-        self._policy = policy
-        self._patience = patience
+        self._rankers = rankers
+        self._identity = identity
+        self._admission = admission
         self._learned = learned
+        self._patience = patience
+        self._comment_after = comment_after
+        self._operators_key = operators_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         report = Report(scope["path"])
         try:
-            target = _target(scope)
-            if target is None:
-                await _not_found(send, report)
-            elif scope["method"] == "POST" and target.partition(b"?")[0].endswith(_CHAT):
-                await self._chat(scope, receive, send, target, report)
-            else:
-                await self._pass_on(scope, receive, send, target, report)
+            with self._admission.ticket() as ticket:
+                await self._serve(scope, receive, send, ticket, report)
+        except TurnedAway as error:
+            report.error = error.code
+            waits = any(name == b"expect" for name, _ in scope["headers"])
+            closing = [(b"connection", b"close")] if waits else []
+            report.status = await write_failure(send, error, [*report.headers(), *closing], 0)
         except ClientGone:
             report.error = "client_gone"
         finally:
             report.log()
 
-    async def _chat(
-        self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, ticket: Ticket, report: Report
     ) -> None:
-        raw = await whole_body(receive)
-        memory = Memory(self._store, scope["headers"], query=scope["query_string"])
+        """Find out who asks for what."""
+        target = below_base(scope)
+        if target is None:
+            await _not_found(send, report)
+            return
+        try:
+            asker = self._identity.of(scope)
+            report.asked_by(asker)
+            folds = is_chat(scope["method"], target)
+            if asker.policy.may_hide and not folds:
+                check_hiding(scope["method"], target)
+        except ToolfoldError as error:
+            report.refused(error)
+            report.status = await write_failure(send, error, report.headers(), 0)
+            return
+        if self._operators_key:
+            target = without_keys(target)
+        if folds:
+            await self._chat(scope, receive, send, target, ticket, asker, report)
+        else:
+            await self._pass_on(scope, receive, send, target, report)
+
+    async def _chat(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        target: bytes,
+        ticket: Ticket,
+        asker: Asker,
+        report: Report,
+    ) -> None:
+        raw = await ticket.body(receive, scope["headers"])
+        policy = asker.policy
+        memory = Memory(
+            self._store, scope["headers"], asker.tenant.name, query=scope["query_string"]
+        )
         async with cancelled_when_gone(receive):
             try:
-                planned, shape = await self._plan(raw, memory)
+                planned, shape = await self._plan(raw, policy, memory)
             except ToolfoldError as error:
+                report.refused(error)
                 report.status = await write_failure(send, error, report.headers(), 0)
                 return
             report.planned(planned, shape)
+            report.captures = policy.capture
             if isinstance(planned, Fold):
-                await self._turn(scope, send, target, planned, memory, report)
+                await self._turn(scope, send, target, planned, policy, memory, report)
             else:
                 content = planned.body if isinstance(planned, Trim) else raw
                 await self._relay(scope, send, target, content, report)
 
-    async def _plan(self, raw: bytes, memory: Memory) -> tuple[Plan, Shape | None]:
-        """What to do with the request. Whatever goes wrong in here is no reason to lose it."""
+    async def _plan(self, raw: bytes, policy: Policy, memory: Memory) -> tuple[Plan, Shape | None]:
+        """What to do with the request. Whatever goes wrong in here is no reason to lose it,
+        unless it may hold what is to be hidden."""
         try:
-            body = open_request(raw, self._policy, self._catalogs.latest)
+            body = open_request(raw, policy, self._catalogs.latest)
             if isinstance(body, Relay):
                 return body, None
-            shape = await self._catalogs.shape(body.get("tools") or b"[]", self._policy)
-            decided = decide(body, self._policy, shape)
+            tools = body.get("tools") or b"[]"
+            shape = await self._catalogs.shape(tools, policy)
+            if policy.mode == "observe" and shape.hides:
+                policy = replace(policy, mode="off")
+                shape = await self._catalogs.shape(tools, policy)
+            decided = decide(body, policy, shape)
             if not isinstance(decided, str):
                 return decided, shape
             conversation = Conversation.read(body.get("messages") or b"")
-            records = await memory.recall(conversation.keys)
             traits = self._learned.of(body.value("model"))
-            return fold(body, self._policy, shape, decided, conversation, records, traits), shape
+            if policy.mode == "observe":
+                return observe(fold(body, policy, shape, decided, conversation, {}, traits)), shape
+            self._rankers.warm(shape, policy)
+            records = await memory.recall(conversation.keys)
+            return fold(body, policy, shape, decided, conversation, records, traits), shape
         except Malformed as malformed:
-            return Relay(str(malformed)), None
+            return relayed(str(malformed), policy), None
         except ToolfoldError:
             raise
         except ValueError:  # a member that nobody can read: half a character, too many digits
-            return Relay("not-json"), None
+            return relayed("not-json", policy), None
         except Exception as error:  # promise: a rewrite is never why a request is lost
             log_fault("plan_failed", error)
-            return Relay("internal-error"), None
+            return relayed("internal-error", policy), None
 
     async def _turn(
         self,
@@ -125,13 +181,14 @@ class Api:
         send: Send,
         target: bytes,
         folded: Fold,
+        policy: Policy,
         memory: Memory,
         report: Report,
     ) -> None:
         """Play the rounds, and tell the client what is for the client."""
-        turn = Turn(folded, self._policy)
+        turn = Turn(folded, policy)
         streaming = folded.body.get("stream") == b"true"
-        headers = forwarded(scope["headers"], accept_encoding=b"identity")
+        headers = forwarded(scope["headers"], b"identity", self._operators_key)
         rounds = Rounds(self._upstream, target, headers, streaming=streaming)
 
         def head() -> Headers:
@@ -140,12 +197,13 @@ class Api:
             kept = returned(rounds.headers, *FRAMING)
             return [*kept, *report.headers(searches=not streaming)]
 
-        async def lexical(search: Search) -> Rankings:
-            return rank(search, folded.terms.shape)
+        async def rank(search: Search) -> Ranked:
+            return await self._rankers.rank(search, folded.terms.shape, policy)
 
-        stream = EventStream(send, turn, head, self._patience) if streaming else None
+        waits = self._patience, self._comment_after
+        stream = EventStream(send, turn, head, *waits) if streaming else None
         try:
-            async with aclosing(run(turn, rounds, lexical, memory.remember)) as reads:
+            async with aclosing(run(turn, rounds, rank, memory.remember)) as reads:
                 if stream is None:
                     await write_whole(send, reads, head)
                 else:
@@ -178,7 +236,8 @@ class Api:
         if lengths or chunked:
             content: AsyncIterable[bytes] | bytes = upload()
         else:
-            content = await whole_body(receive)
+            content = b""
+            await receive()
             read.set()
         async with cancelled_when_gone(receive, read):
             await self._relay(scope, send, target, content, report, lengths)
@@ -193,27 +252,19 @@ class Api:
         lengths: Headers | None = None,
     ) -> None:
         """Pass the request on, and the reply back as the bytes that come."""
-        headers = [*forwarded(scope["headers"], accept_encoding=None), *(lengths or [])]
+        kept = forwarded(scope["headers"], None, self._operators_key)
+        headers = [*kept, *(lengths or [])]
         relayed = Relayed(send, report)
+        until = self._upstream.deadline()
         try:
-            async with self._upstream.open(scope["method"], target, headers, content) as response:
-                await relayed.copy(response)
+            async with self._upstream.open(
+                scope["method"], target, headers, content, until
+            ) as response:
+                await relayed.copy(response, until)
         except Broken as failure:
             await relayed.fail(failure)
         else:
             await write(send, b"", more=False)
-
-
-def _target(scope: Scope) -> bytes | None:
-    """The path below the base URL with its query, as the client wrote it; None where it
-    is not below it, or tries to climb out."""
-    path: bytes = scope["raw_path"]
-    below = path.removeprefix(_BASE)
-    segments = unquote_to_bytes(path).split(b"/")
-    if below == path or not below.startswith(b"/") or b".." in segments or b"." in segments:
-        return None
-    query: bytes = scope["query_string"]
-    return below + (b"?" + query if query else b"")
 
 
 async def _not_found(send: Send, report: Report) -> None:

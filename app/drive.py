@@ -6,11 +6,12 @@ from typing import Protocol
 
 from app.core.chunks import Chunk
 from app.core.errors import Broken, UpstreamFailed
+from app.core.hits import Ranked
 from app.core.memory import Record
-from app.core.search import Rankings, Search
+from app.core.search import Search
 from app.core.turn import Turn
 
-Rank = Callable[[Search], Awaitable[Rankings]]
+Rank = Callable[[Search], Awaitable[Ranked]]
 Remember = Callable[[str, Record], Awaitable[None]]
 
 

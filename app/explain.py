@@ -1,26 +1,33 @@
 """What would be done with a request, and why: the plan as plain values."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.core.body import Malformed
+from app.core.calls import Call
 from app.core.catalog import Count, compile_catalog
 from app.core.codec import decode
 from app.core.conversation import Conversation
 from app.core.errors import BadRequest
-from app.core.plan import Fold, Plan, Relay, Trim, decide, fold, open_request
+from app.core.fold import Fold, fold
+from app.core.hits import Ranked
+from app.core.plan import Observe, Plan, Relay, Trim, decide, observe, open_request, relayed
 from app.core.policy import Policy
+from app.core.search import Search
 from app.core.shape import Shape, compile_shape
 from app.core.traits import DEFAULT, Traits
-
-Ranked = list[tuple[str, float]]
-"""Names with their scores, best first."""
+from app.rankers import RankerFailed
+from app.rankers.rankers import Rankers
 
 
 class Unreadable(Exception):
     """A file that holds no request. The text says what to do."""
+
+
+_DECISIONS: dict[type, str] = {Relay: "relayed", Observe: "observed"}
 
 
 class Explained(NamedTuple):
@@ -28,22 +35,34 @@ class Explained(NamedTuple):
 
     plan: Plan
     shape: Shape | None
+    has_budget: bool = False
+    """The policy has one for schemas: each tool's tokens are told with it and without."""
 
     def as_json(self) -> dict[str, Any]:
         """`decision`, `reason`, `tools`, `tokens` and `manifest`."""
         folded = isinstance(self.plan, Fold)
-        decision = "relayed" if isinstance(self.plan, Relay) else "folded"
+        decision = _DECISIONS.get(type(self.plan), "folded")
         said: dict[str, Any] = {"decision": decision, "reason": self.plan.reason}
         shape = self.shape
         if shape is None:
             return {**said, "tools": [], "tokens": None, "manifest": ""}
+        catalog = shape.catalog
         said["tools"] = [
-            {"name": tool.name, "exposure": ruling.exposure, "rule": ruling.rule, "tokens": tokens}
-            for tool, ruling, tokens in zip(
-                shape.catalog.tools, shape.rulings, shape.catalog.tokens, strict=True
+            {
+                "name": tool.name,
+                "exposure": ruling.exposure,
+                "rule": ruling.rule,
+                "tokens": tokens,
+                "findings": list(findings),
+            }
+            for tool, ruling, tokens, findings in zip(
+                catalog.tools, shape.rulings, catalog.tokens, catalog.findings, strict=True
             )
         ]
-        sent = self.plan.sent if isinstance(self.plan, Fold | Trim) else shape.offered
+        if self.has_budget:
+            for row, tokens in zip(said["tools"], shape.weights, strict=True):
+                row["budgeted"] = tokens
+        sent = self.plan.sent if isinstance(self.plan, Fold | Trim | Observe) else shape.offered
         said["tokens"] = {"offered": shape.offered, "sent": sent}
         said["manifest"] = shape.manifest.text if folded else ""
         if isinstance(self.plan, Fold):
@@ -79,38 +98,41 @@ def read_request(path: str, stdin: Any) -> bytes:
 
 def explain(raw: bytes, policy: Policy, count: Count, traits: Traits = DEFAULT) -> Explained:
     """The plan of a request. Raises BadRequest where the app would get a 400."""
+    has_budget = (policy.schema_budget, policy.schema_profile) != ("off", "none")
     try:
         body = open_request(raw, policy)
         if isinstance(body, Relay):
             return Explained(body, None)
         catalog = compile_catalog(body.get("tools") or b"[]", count)
         shape = compile_shape(catalog, policy, count)
+        if policy.mode == "observe" and shape.hides:
+            policy = replace(policy, mode="off")
+            shape = compile_shape(catalog, policy, count)
         decided = decide(body, policy, shape)
         known = None if catalog.fault else shape
         if not isinstance(decided, str):
-            return Explained(decided, known)
+            return Explained(decided, known, has_budget)
         conversation = Conversation.read(body.get("messages") or b"")
-        return Explained(fold(body, policy, shape, decided, conversation, {}, traits), known)
+        folded = fold(body, policy, shape, decided, conversation, {}, traits)
+        plan = observe(folded) if policy.mode == "observe" else folded
+        return Explained(plan, known, has_budget)
     except Malformed as malformed:
-        return Explained(Relay(str(malformed)), None)
+        return Explained(relayed(str(malformed), policy), None)
     except ValueError:
-        return Explained(Relay("not-json"), None)
+        return Explained(relayed("not-json", policy), None)
 
 
-def rankings(raw: bytes, policy: Policy, count: Count, queries: list[str]) -> list[Ranked]:
-    """For each query the tools that a search may return, best first. Raises Unreadable."""
+async def searched(
+    raw: bytes, policy: Policy, count: Count, rankers: Rankers, queries: list[str]
+) -> Ranked:
+    """How a search for these would be answered, with all the time that a remote ranker takes
+    to prepare. Raises Unreadable."""
     try:
         shape = explain(raw, replace(policy, mode="on"), count).shape
     except BadRequest as fault:
         raise Unreadable(fault.message) from fault
     if shape is None:
         raise Unreadable("the request has no tools to search in")
-    tools = shape.catalog.tools
-    return [
-        [
-            (tools[position].name, score)
-            for position, score in shape.catalog.index.rank(query)
-            if tools[position].name in shape.deferred
-        ]
-        for query in queries
-    ]
+    with suppress(RankerFailed):  # which the answer tells
+        await rankers.prepare(shape, policy)
+    return await rankers.rank(Search(Call(), tuple(queries)), shape, policy)

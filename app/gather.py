@@ -7,14 +7,18 @@ lie ready. Each would be decoded, sent and flushed by itself: four times the wor
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
 
+from app.core.errors import Broken
+
 _MOST_WAITING = 256 * 1024
 """Bytes that are read ahead of a slow reader."""
 
 
-async def gathered(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
-    """The same bytes in fewer pieces, none of them later than it would have been."""
+async def gathered(parts: AsyncIterable[bytes], until: float) -> AsyncGenerator[bytes, None]:
+    """The same bytes in fewer pieces, none of them later than it would have been. Raises
+    Broken when the loop's clock reaches `until`."""
     waiting: list[bytes] = []
     arrived, taken = asyncio.Event(), asyncio.Event()
+    late = False
 
     async def read() -> None:
         size = 0
@@ -26,8 +30,14 @@ async def gathered(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
                 taken.clear()
                 await taken.wait()
 
+    def expire() -> None:
+        nonlocal late
+        late = True
+        reader.cancel()
+
     reader = asyncio.create_task(read())
     reader.add_done_callback(lambda _: arrived.set())
+    timer = asyncio.get_running_loop().call_at(until, expire)
     try:
         while waiting or not reader.done():
             if not waiting:
@@ -38,7 +48,10 @@ async def gathered(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
                 waiting.clear()
                 taken.set()
                 yield data
+        if late:
+            raise Broken("The upstream took too long.", "upstream_timeout", 504)
         await reader
     finally:
+        timer.cancel()
         reader.cancel()
         await asyncio.gather(reader, return_exceptions=True)

@@ -9,6 +9,7 @@ Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 OURS = b"x-toolfold-"
@@ -16,28 +17,71 @@ _HOP_BY_HOP = frozenset(
     {
         *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
         *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+        b"alt-svc",
     }
 )
-"""https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1"""
+"""https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1, and what names another server than us."""
+_CREDENTIALS = (b"auth", b"key", b"token", b"cookie", b"secret", b"credential")
+"""Parts of the names of headers that say who is calling."""
+_NO_CREDENTIALS = frozenset({b"idempotency-key"})
+_ACCOUNT = frozenset({b"openai-organization", b"openai-project"})
+"""What a key may be used for: with the operator's key not the client's to choose."""
 _SET_ANEW = frozenset({b"host", b"content-length", b"expect", b"accept-encoding"})
+
+
+_ECHOES = frozenset(
+    {b"authorization", b"cookie", b"api-key", b"x-api-key", b"x-goog-api-key", b"host"}
+)
+"""Headers of requests: a reply that has them gives a credential away."""
+_ONCE = frozenset({b"content-type", b"content-length", b"server", b"date", b"location"})
 
 
 class ClientGone(Exception):
     """The client hung up: there is nobody to answer."""
 
 
-def forwarded(headers: Iterable[tuple[bytes, bytes]], accept_encoding: bytes | None) -> Headers:
-    """The client's headers as the upstream gets them, with this `Accept-Encoding` or its own."""
+def is_credential(name: bytes) -> bool:
+    """Whether a header of this name, in lower case, may say who is calling."""
+    return any(part in name for part in _CREDENTIALS) and name not in _NO_CREDENTIALS
+
+
+def is_protected(name: bytes) -> bool:
+    """Whether this header belongs to the request and to no one connection."""
+    ours = name.replace(b"_", b"-").startswith(OURS)
+    return ours or ((is_credential(name) or name in _SET_ANEW) and name not in _HOP_BY_HOP)
+
+
+def forwarded(
+    headers: Iterable[tuple[bytes, bytes]],
+    accept_encoding: bytes | None,
+    operators_key: bytes = b"",
+) -> Headers:
+    """The client's headers as the upstream gets them, with this `Accept-Encoding` or its own,
+    and with the operator's key, where there is one, instead of all that says who the client is."""
     headers = list(headers)
     kept = [(n, v) for n, v in _end_to_end(headers) if n not in _SET_ANEW]
+    if operators_key:
+        kept = [(n, v) for n, v in kept if not (is_credential(n) or n in _ACCOUNT)]
+        kept.append((b"authorization", b"Bearer " + operators_key))
     own = [value for name, value in headers if name == b"accept-encoding"]
     accepted = own[0] if accept_encoding is None and own else accept_encoding or b"identity"
     return [*kept, (b"accept-encoding", accepted)]
 
 
 def returned(headers: Iterable[tuple[bytes, bytes]], *drop: bytes) -> Headers:
-    """The upstream's headers as the client gets them, less these."""
-    return [(name, value) for name, value in _end_to_end(headers) if name not in drop]
+    """The upstream's headers as the client gets them, less these, and one of what can only
+    be one."""
+    headers = list(headers)
+    dropped = _ECHOES.union(drop)
+    if any(name.lower() == b"transfer-encoding" for name, _ in headers):
+        dropped |= {b"content-length"}  # which of the two holds is not for the client to guess
+    kept: Headers = []
+    for name, value in _end_to_end(headers):
+        if name not in dropped:
+            kept.append((name, value))
+            if name in _ONCE:
+                dropped |= {name}
+    return kept
 
 
 def _end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -67,11 +111,6 @@ async def body_parts(receive: Receive) -> AsyncIterator[bytes]:
             yield part
         if not message.get("more_body"):
             return
-
-
-async def whole_body(receive: Receive) -> bytes:
-    """The request's body. Raises ClientGone."""
-    return b"".join([part async for part in body_parts(receive)])
 
 
 @asynccontextmanager

@@ -2,88 +2,123 @@
 
 import asyncio
 import signal
-import socket
-from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx2
-import structlog
 import uvicorn
 from fastapi import FastAPI
 
 from app.admin import create_admin
+from app.admission import Admission
 from app.api import Api
+from app.breaker import Breaker
 from app.catalogs import Catalogs
+from app.guard import Guard
+from app.identity import Identity
 from app.learned import Learned
+from app.lifecycle import Lifecycle, Server, listener
+from app.policies import Policies
+from app.policies.watch import PolicyFile
+from app.protocol import Deadlines, strict
+from app.rankers import Remote
+from app.rankers.endpoint import Endpoint
+from app.rankers.rankers import Rankers
 from app.settings import Settings
 from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
+from app.tenants import anybody, check_open, read_policies
 from app.tokens import load_counter
-from app.upstream import Upstream
+from app.upstream import Timeouts, Upstream
 
 _MEGABYTE = 1024 * 1024
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The data port's application."""
-    upstream = Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
+    """The data port's application. Raises Invalid and Unsafe."""
+    upstream = create_upstream(settings)
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
+    rankers = create_rankers(settings)
     store = _store(settings)
+    identity, file = _identity(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(file.watch()) if file else None
         yield
+        if watching:
+            watching.cancel()
         await upstream.aclose()
+        await rankers.aclose()
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    learned = Learned(settings.traits())
-    app.mount("/", Api(upstream, catalogs, store, settings.policy(), settings.head_after, learned))
+    api = Api(
+        upstream,
+        catalogs,
+        rankers,
+        store,
+        identity,
+        _admission(settings),
+        Learned(settings.traits()),
+        patience=settings.head_after,
+        comment_after=settings.comment_after,
+        operators_key=settings.operators_key.encode(),
+    )
+    app.mount("/", api)
+    app.state.policy_file = file
     return app
 
 
+def create_upstream(settings: Settings) -> Upstream:
+    """The upstream, with a pool of connections of its own."""
+    return Upstream(settings.upstream_base_url, _transport(settings), _timeouts(settings))
+
+
 async def serve(settings: Settings) -> None:
-    """Both ports, until SIGINT or SIGTERM."""
+    """Both ports, until SIGINT or SIGTERM. Raises Invalid, Unsafe, and OSError where a port is
+    taken."""
     configure_logging(settings.log_level)
-    servers = [
-        _Server(server_config(create_app(settings), settings.host, settings.port)),
-        _Server(server_config(create_admin(), settings.admin_host, settings.admin_port)),
-    ]
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, _stop, servers)
-    await asyncio.gather(*(server.serve() for server in servers))
+    app = create_app(settings)
+    listeners = (
+        listener(settings.host, settings.port),
+        listener(settings.admin_host, settings.admin_port),
+    )
+    lifecycle = Lifecycle(settings.drain_delay)
+    if app.state.policy_file is not None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
+    data = server_config(app, settings)
+    admin = server_config(create_admin(lifecycle.is_ready), settings)
+    await lifecycle.run(Server(data), Server(admin), listeners)
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves the signals to us, since there are two of them in the process, and
-    that says where it listens once it does."""
+def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
+    """Who asks, as the settings and the policy file say, and the file."""
+    check_open(settings)
+    policies = Policies(anybody(settings))
+    identity = Identity(policies, settings.trusted_peers, strict=settings.strict_headers)
+    if not settings.policy_file:
+        return identity, None
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            bound = [one.getsockname()[:2] for server in self.servers for one in server.sockets]
-            structlog.get_logger().info("listening", addresses=[f"{h}:{p}" for h, p in bound])
+    def apply(policies: Policies) -> None:
+        identity.policies = policies
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-
-def _stop(servers: list[_Server]) -> None:
-    for server in servers:
-        server.should_exit = True
+    file = PolicyFile(settings.policy_file, lambda raw: read_policies(raw, settings), apply)
+    file.load()
+    return identity, file
 
 
-def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
-    """How uvicorn serves either port: the strict parser, and no header of its own."""
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How uvicorn serves either port: strictly, and with no header of its own."""
+    deadlines = Deadlines(settings.header_timeout, settings.body_timeout, settings.send_timeout)
     return uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        http="h11",
+        Guard(app),
+        http=strict(deadlines),
+        timeout_keep_alive=settings.keep_alive,
+        timeout_graceful_shutdown=settings.grace,
         ws="none",
         log_config=None,
         access_log=False,
@@ -91,6 +126,31 @@ def server_config(app: FastAPI, host: str, port: int) -> uvicorn.Config:
         date_header=False,
         proxy_headers=False,
     )
+
+
+def create_rankers(settings: Settings, breaker: Breaker | None = None) -> Rankers:
+    """The rankers that a policy may name."""
+    breaker = breaker or Breaker()
+    if not settings.ranker_url:
+        return Rankers({}, settings.ranker_timeout, breaker)
+    from app.rankers.embeddings import Embeddings  # numpy takes 30 MB
+    from app.rankers.plain import Plain
+    from app.rankers.rerank import Rerank
+    from app.rankers.vectors import Vectors
+
+    upstream = Upstream(settings.ranker_url, _transport(settings), _timeouts(settings))
+
+    def endpoint(target: bytes) -> Endpoint:
+        return Endpoint(upstream, target, settings.ranker_key.get_secret_value())
+
+    model, memory = settings.ranker_model, settings.ranker_cache_mb * _MEGABYTE
+    remotes: tuple[Remote, ...] = (
+        Embeddings(Vectors(endpoint(b"/embeddings"), model, memory)),
+        Rerank(endpoint(b"/rerank"), model),
+        Plain(endpoint(b"")),
+    )
+    by_name = {remote.name: remote for remote in remotes}
+    return Rankers(by_name, settings.ranker_timeout, breaker)
 
 
 def _store(settings: Settings) -> Store:
@@ -102,7 +162,12 @@ def _store(settings: Settings) -> Store:
     from app.stores.shared import SharedStore  # its driver is an extra
 
     shared = SharedStore(settings.redis_url, settings.store_ttl, settings.redis_timeout)
-    return FallbackStore(shared, local)
+    return FallbackStore(shared, local, Breaker())
+
+
+def _admission(settings: Settings) -> Admission:
+    held, largest = settings.inflight_mb * _MEGABYTE, settings.body_mb * _MEGABYTE
+    return Admission(settings.max_inflight, held, largest)
 
 
 def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:
@@ -112,13 +177,14 @@ def _transport(settings: Settings) -> httpx2.AsyncHTTPTransport:
             max_connections=settings.max_connections,
             max_keepalive_connections=settings.max_connections,
         ),
+        retries=1,  # of the connect alone, before the upstream has heard of the request
     )
 
 
-def _timeouts(settings: Settings) -> dict[str, float]:
-    return {
-        "connect": settings.connect_timeout,
-        "pool": settings.connect_timeout,
-        "read": settings.read_timeout,
-        "write": settings.read_timeout,
-    }
+def _timeouts(settings: Settings) -> Timeouts:
+    return Timeouts(
+        settings.connect_timeout,
+        settings.first_byte_timeout,
+        settings.read_timeout,
+        settings.total_timeout,
+    )

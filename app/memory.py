@@ -4,13 +4,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from app.core.memory import Record, dump, load
-from app.http import Headers
+from app.http import Headers, is_credential
 from app.stores import Store
 from app.telemetry import log_fault
-
-_CREDENTIALS = (b"auth", b"key", b"token", b"cookie", b"secret", b"credential")
-"""Parts of the names of headers that say who is calling."""
-_OF_ONE_REQUEST = frozenset({b"idempotency-key"})
 
 
 class Memory:
@@ -49,9 +45,5 @@ class Memory:
 
 def _owner(headers: Headers, query: bytes, tenant: str) -> bytes:
     """Whose records: the tenant and the whole hash of all that may be a credential."""
-    given = {
-        name + b"\0" + value
-        for name, value in headers
-        if any(part in name for part in _CREDENTIALS) and name not in _OF_ONE_REQUEST
-    }
+    given = {name + b"\0" + value for name, value in headers if is_credential(name)}
     return sha256(b"\0".join([tenant.encode(), query, *sorted(given)])).digest()

@@ -4,8 +4,12 @@ The transport is driven directly: a client above it would replay one tenant's co
 the next, follow redirects and take proxies from the environment.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -17,42 +21,78 @@ from app.core.codec import decode_object, encode
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
 from app.gather import gathered
 from app.http import Headers
+from app.unpack import unpacked
 
 _EVENT_STREAM = "text/event-stream"
 _KNOWN_TARGETS = 64
 """URLs that are kept parsed: it is always the same few."""
 _LEAST_ERROR = 300
 """Redirects are not followed: the client gets them, as it gets a refusal."""
+LARGEST_REPLY = 16 * 1024 * 1024
+"""Bytes of a reply that is read whole, unpacked."""
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """How long the upstream may take, in seconds."""
+
+    connect: float = 5
+    """To be reached; also to wait for a connection of the pool."""
+    first_byte: float = 600
+    """From the request to the head of its reply."""
+    idle: float = 600
+    """Between two pieces of a body, in either direction."""
+    total: float = 3_600
+    """For all the rounds of one client request."""
 
 
 class Upstream:
     """One OpenAI-compatible API, reached through one pool of connections."""
 
     def __init__(
-        self, base_url: str, transport: httpx2.AsyncBaseTransport, timeouts: dict[str, float]
+        self, base_url: str, transport: httpx2.AsyncBaseTransport, timeouts: Timeouts
     ) -> None:
         self._origin, self._prefix = _split(base_url)
         self._url = lru_cache(_KNOWN_TARGETS)(self._build_url)
         self._transport = transport
-        self._extensions = {"timeout": timeouts}
+        self._timeouts = timeouts
+
+    def deadline(self) -> float:
+        """When a request that begins now has to be over, on the loop's clock."""
+        return asyncio.get_running_loop().time() + self._timeouts.total
 
     @asynccontextmanager
     async def open(
-        self, method: str, target: bytes, headers: Headers, content: bytes | AsyncIterable[bytes]
+        self,
+        method: str,
+        target: bytes,
+        headers: Headers,
+        content: bytes | AsyncIterable[bytes],
+        until: float,
     ) -> AsyncIterator[httpx2.Response]:
-        """A reply whose body is still to be read. Raises Broken.
+        """A reply whose body is still to be read, with `body_parts`. Raises Broken.
 
-        `target` is the path below the base URL with its query, as the client sent it.
+        `target` is the path below the base URL with its query, as the client sent it;
+        `until` is a `deadline`.
         """
+        limits = self._timeouts
+        left = max(until - asyncio.get_running_loop().time(), 0.001)
+        timeouts = {
+            "connect": limits.connect,
+            "pool": limits.connect,
+            "read": min(limits.first_byte, left),
+            "write": min(limits.idle, left),
+        }
         request = httpx2.Request(
             method,
             self._url(target),
             headers=headers,
             content=content or None,
-            extensions=self._extensions,
+            extensions={"timeout": timeouts},
         )
         try:
             response = await self._transport.handle_async_request(request)
+            timeouts["read"] = limits.idle  # read again when the body is
             try:
                 yield response
             finally:
@@ -76,6 +116,7 @@ class Rounds:
     ) -> None:
         self.headers: Headers = []
         """Of the latest reply."""
+        self._until = upstream.deadline()
         self._upstream = upstream
         self._target = target
         self._sent = headers
@@ -84,25 +125,26 @@ class Rounds:
 
     async def chunks(self, request: bytes) -> AsyncGenerator[list[Chunk], None]:
         """The reply to one round, read by read. Raises UpstreamFailed."""
-        async with self._upstream.open("POST", self._target, self._sent, request) as response:
+        until = self._until
+        async with self._upstream.open(
+            "POST", self._target, self._sent, request, until
+        ) as response:
             self.headers = response.headers.raw
             if response.status_code >= _LEAST_ERROR:
-                body = await response.aread()
+                body = await _read_whole(response, until)
                 raise Refused(response.status_code, body, self.headers)
             if not is_event_stream(response):
-                chunk = _whole(await response.aread())
+                chunk = _whole(await _read_whole(response, until))
                 yield [Chunk(chunk.data) if self._streaming else chunk, DONE]
                 return
-            async with aclosing(_events(response)) as reads:
+            async with aclosing(_events(response, until)) as reads:
                 async for chunks in reads:
                     yield chunks if self._streaming else [_unframed(c) for c in chunks]
 
 
-async def _events(response: httpx2.Response) -> AsyncGenerator[list[Chunk], None]:
+async def _events(response: httpx2.Response, until: float) -> AsyncGenerator[list[Chunk], None]:
     decoder = sse.Decoder()
-    encoded = "content-encoding" in response.headers
-    bytes_ = response.aiter_bytes() if encoded else raw_parts(response)
-    async with aclosing(gathered(bytes_)) as parts:
+    async with aclosing(gathered(_plain_parts(response), until)) as parts:
         async for received in parts:
             chunks, failure = _read(decoder.feed(received))
             yield chunks
@@ -112,6 +154,23 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[list[Chunk], None
     yield [*chunks, END]
     if failure is not None:
         raise failure
+
+
+async def _read_whole(response: httpx2.Response, until: float) -> bytes:
+    parts, size = [], 0
+    async with aclosing(gathered(_plain_parts(response), until)) as pieces:
+        async for piece in pieces:
+            size += len(piece)
+            if size > LARGEST_REPLY:
+                raise Broken("The upstream's reply is too large.")
+            parts.append(piece)
+    return b"".join(parts)
+
+
+def _plain_parts(response: httpx2.Response) -> AsyncIterable[bytes]:
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    parts = raw_parts(response)
+    return parts if coding in ("identity", "") else unpacked(parts, coding)
 
 
 def _read(events: list[sse.Event]) -> tuple[list[Chunk], UpstreamFailed | None]:
@@ -160,10 +219,28 @@ def _split(base_url: str) -> tuple[str, bytes]:
 def _broken(error: httpx2.HTTPError) -> Broken:
     match error:
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
-            return Broken("The upstream could not be reached.", "upstream_unreachable")
+            message, code = _unreached(error)
+            return Broken(message, code, accepted=False)
         case httpx2.PoolTimeout():
-            return Broken("No connection to the upstream became free.", "overloaded", 503)
+            message = "No connection to the upstream became free."
+            return Broken(message, "overloaded", 503, accepted=False)
         case httpx2.TimeoutException():
             return Broken("The upstream did not answer in time.", "upstream_timeout", 504)
         case _:
             return Broken("The upstream broke off or did not speak HTTP.")
+
+
+def _unreached(error: BaseException) -> tuple[str, str]:
+    """Why there is no connection, and the code that says so."""
+    for cause in _causes(error):
+        if isinstance(cause, socket.gaierror):
+            return "The upstream's name is not known.", "upstream_unknown_host"
+        if isinstance(cause, ssl.SSLError):
+            return "The upstream's certificate or TLS was refused.", "upstream_tls_failed"
+    return "The upstream could not be reached.", "upstream_unreachable"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,13 +1,17 @@
 """What the command line prints: tables for people, JSON for programs."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.explain import Ranked
+from app.core.hits import Hit
+
+Found = Sequence[tuple[str, Sequence[Hit]]]
+"""Queries with what they find."""
 
 
 def print_json(value: Any) -> None:
@@ -15,36 +19,53 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def rankings_as_json(found: dict[str, Ranked]) -> list[dict[str, Any]]:
+def rankings_as_json(found: Found) -> list[dict[str, Any]]:
     """One object a query."""
     return [
         {"query": query, "tools": [{"name": name, "score": round(s, 3)} for name, s in hits]}
-        for query, hits in found.items()
+        for query, hits in found
     ]
 
 
-def print_rankings(console: Console, found: dict[str, Ranked]) -> None:
+def print_rankings(console: Console, found: Found) -> None:
     """One table a query."""
-    for query, hits in found.items():
+    for query, hits in found:
         table = Table("#", "tool", "score", title=escape(query), title_justify="left")
         for position, (name, score) in enumerate(hits, 1):
             table.add_row(str(position), escape(name), f"{score:.2f}")
         console.print(table if hits else f"{escape(query)}: no tool matches")
 
 
+def print_findings(console: Console, findings: list[tuple[str, ...]]) -> None:
+    """A line for each thing that was looked at."""
+    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+    for check, result, detail in findings:
+        console.print(f"[{colours[result]}]{result:4}[/] {check}: {escape(detail)}", soft_wrap=True)
+
+
 def print_plan(console: Console, plan: dict[str, Any]) -> None:
     """The decision, the tools with their rules, the tokens and the manifest."""
     console.print(f"[bold]{plan['decision']}[/]: {plan['reason']}")
+    for name, field in plan["policy"].items():
+        if field["from"] != "default":
+            value = json.dumps(field["value"], ensure_ascii=False)
+            console.print(escape(f"policy: {name} = {value} ({field['from']})"))
     if plan["tokens"] is None:
         return
-    table = Table("tool", "exposure", "rule", "tokens")
-    table.columns[-1].justify = "right"
+    budgeted = ["in budget"] if "budgeted" in (plan["tools"] or [{}])[0] else []
+    table = Table("tool", "exposure", "rule", "tokens", *budgeted)
+    for column in table.columns[3:]:
+        column.justify = "right"
     for tool in plan["tools"]:
         row = (escape(tool["name"] or "-"), tool["exposure"], escape(tool["rule"]))
-        table.add_row(*row, f"{tool['tokens']:,}")
+        numbers = [tool["tokens"], *([tool["budgeted"]] if budgeted else [])]
+        table.add_row(*row, *(f"{number:,}" for number in numbers))
     console.print(table)
     offered, sent = plan["tokens"]["offered"], plan["tokens"]["sent"]
     share = 1 - sent / offered if offered else 0
+    for tool in plan["tools"]:
+        if tool["findings"]:
+            console.print(escape(f"odd text in {tool['name']}: {', '.join(tool['findings'])}"))
     console.print(f"tool tokens: {offered:,} offered, {sent:,} sent ({share:.0%} saved)")
     if "declared" in plan:
         _print_fold(console, plan)

@@ -10,7 +10,15 @@ import httpx2
 from app import sse
 from app.core.chunks import DONE, Chunk, as_completion, fold
 from app.core.codec import decode_object, encode
-from app.core.errors import BadRequest, Broken, Erred, Refused, ToolfoldError
+from app.core.errors import (
+    BadRequest,
+    Broken,
+    Denied,
+    Erred,
+    Refused,
+    ToolfoldError,
+    TurnedAway,
+)
 from app.core.turn import Turn
 from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
@@ -27,6 +35,11 @@ _EVENT_STREAM = (
 )
 """Proxies on the way must not hold events back."""
 
+_NOT_AGAIN = (b"x-should-retry", b"false")
+"""OpenAI's SDKs send a request again after a 5xx, though the upstream may have served it."""
+_RETRY_AFTER = (b"retry-after", b"1")
+_COMMENT = b": still here\n\n"
+
 Reads = AsyncIterator[list[Chunk]]
 Head = Callable[[], Headers]
 """The upstream's headers of the latest round, less its framing, with our own: asked for
@@ -37,16 +50,23 @@ class EventStream:
     """A streamed reply. Its status waits for the first visible chunk, so that a refusal of
     any round can still have its own."""
 
-    def __init__(self, send: Send, turn: Turn, head: Head, patience: float) -> None:
+    def __init__(
+        self, send: Send, turn: Turn, head: Head, patience: float, comment_after: float = 0
+    ) -> None:
+        """`comment_after`: seconds of silence behind which a comment says that we are still
+        here; 0 for never, since some SDKs cannot read comments."""
         self._send = send
         self._turn = turn
         self._head = head
         self._deadline = perf_counter() + patience
         self._timer: asyncio.Task[None] | None = None
+        self._comment_after = comment_after
+        self._last = 0.0
 
     async def write(self, reads: Reads) -> None:
         """Tell the client what there is to tell. Raises UpstreamFailed while there still
         can be another status; later, one error event ends the stream, without `[DONE]`."""
+        commenter = asyncio.create_task(self._comment()) if self._comment_after else None
         try:
             async for chunks in reads:
                 if chunks:
@@ -59,8 +79,9 @@ class EventStream:
             await self._begin()
             await write(self._send, sse.encode(_error_text(failure)))
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
+            for task in (self._timer, commenter):
+                if task is not None:
+                    task.cancel()
 
     async def end(self) -> None:
         """The last byte: apart, since from here on the connection is another request's."""
@@ -70,6 +91,18 @@ class EventStream:
         await self._begin()
         events = (chunk.raw or sse.encode(encode(chunk.data)) for chunk in chunks)
         await write(self._send, b"".join(events))
+        self._last = perf_counter()
+
+    async def _comment(self) -> None:
+        self._last = perf_counter()
+        while True:
+            silent = perf_counter() - self._last
+            if silent < self._comment_after:
+                await asyncio.sleep(self._comment_after - silent)
+            else:
+                await self._begin()
+                await write(self._send, _COMMENT)
+                self._last = perf_counter()
 
     async def _begin(self) -> None:
         if not self._turn.status_is_spent:
@@ -95,14 +128,18 @@ class Relayed:
         self._has_begun = False
         self._is_events = False
 
-    async def copy(self, response: httpx2.Response) -> None:
-        """Status, headers and body, but for the last byte."""
+    async def copy(self, response: httpx2.Response, until: float) -> None:
+        """Status, headers and body, but for the last byte. Raises Broken."""
         self._report.status = response.status_code
         self._is_events = is_event_stream(response)
-        headers = [*returned(response.headers.raw), *self._report.headers()]
+        headers = returned(response.headers.raw)
+        if self._is_events:
+            said = {name for name, _ in headers}
+            headers += [header for header in _EVENT_STREAM if header[0] not in said]
+        headers += self._report.headers()
         self._has_begun = True
         await start(self._send, response.status_code, headers)
-        async with aclosing(gathered(raw_parts(response))) as parts:
+        async with aclosing(gathered(raw_parts(response), until)) as parts:
             async for data in parts:
                 self._last = data
                 await write(self._send, data)
@@ -141,10 +178,18 @@ async def write_failure(send: Send, failure: ToolfoldError, ours: Headers, round
             status, headers, body = failure.status, kept, failure.body
         case Erred():  # as it would have been without us, if it was the only round
             status, headers, body = 200 if rounds == 1 else 502, [_JSON], failure.body
+            headers += [_NOT_AGAIN] if status == 502 else []
         case BadRequest():
             status, headers, body = 400, [_JSON], _error_text(failure)
+        case Denied():
+            asks = [(b"www-authenticate", b"Bearer")] if failure.status == 401 else []
+            status, headers, body = failure.status, [_JSON, *asks], _error_text(failure)
+        case TurnedAway():
+            status, headers, body = failure.status, [_JSON], _error_text(failure)
+            headers += [_RETRY_AFTER] if status == 503 else []
         case Broken():
             status, headers, body = failure.status, [_JSON], _error_text(failure)
+            headers += [_NOT_AGAIN] if failure.accepted or rounds > 1 else []
         case _:
             raise failure
     await respond(send, status, [*headers, *ours], body)
@@ -161,8 +206,11 @@ def _error_text(failure: ToolfoldError) -> bytes:
     match failure:
         case Erred():
             return failure.body
-        case BadRequest():
+        case BadRequest() | Denied():
             return error_body(failure.message, "invalid_request_error", failure.param, failure.code)
+        case TurnedAway():
+            kind = "invalid_request_error" if failure.status < 500 else "server_error"
+            return error_body(failure.message, kind, None, failure.code)
         case Refused() if (body := decode_object(failure.body)) and "error" in body:
             return encode(body)
         case Refused():

@@ -15,4 +15,10 @@ small batches, round robin with all the others, and read as a ratio to `direct`.
     trial      the rounds: every target in turn, again and again
     goal       what was promised, and whether this run kept it
     report     the tables
+
+Beside it, and measured by itself:
+
+    retrieval  does a search find the tool? `python -m bench.retrieval DIR`
+    minilm     an embedding model in numpy
+    thesaurus  what the default ranker keeps of it: `python -m bench.thesaurus DIR`
 """

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -50,6 +51,13 @@ def running(
             yield Process(process.pid)
         finally:
             _stop(process)
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        port: int = bound.getsockname()[1]
+        return port
 
 
 def _environ() -> dict[str, str]:

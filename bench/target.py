@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import request
-from bench.process import Process, running
+from bench.process import Process, free_port, running
 
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where nginx is, on systems that keep it off the PATH of ordinary users."""
@@ -40,14 +39,14 @@ Start = Callable[[int], AbstractContextManager[Target]]
 
 @contextmanager
 def upstream() -> Iterator[Target]:
-    port = _free_port()
+    port = free_port()
     with running([sys.executable, "-m", "bench.upstream", str(port)], port=port) as process:
         yield Target(port, process)
 
 
 @contextmanager
 def minimal(upstream_port: int) -> Iterator[Target]:
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "bench.minimal", str(port), _url(upstream_port)]
     with running(command, port=port) as process:
         yield Target(port, process)
@@ -56,7 +55,7 @@ def minimal(upstream_port: int) -> Iterator[Target]:
 def toolfold(mode: str, decision: str, requests: request.Requests) -> Start:
     @contextmanager
     def start(upstream_port: int) -> Iterator[Target]:
-        port, admin = _free_port(), _free_port()
+        port, admin = free_port(), free_port()
         command = [sys.executable, "-m", "app", "serve", "--mode", mode]
         command += ["--upstream", _url(upstream_port) + "/v1", "--host", "127.0.0.1"]
         command += ["--port", str(port), "--admin-port", str(admin)]
@@ -71,7 +70,7 @@ def toolfold(mode: str, decision: str, requests: request.Requests) -> Start:
 @contextmanager
 def nginx(upstream_port: int) -> Iterator[Target]:
     program = _program("nginx", "nginx")
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "nginx.conf")
         config.write_text(_nginx_config(folder, port, upstream_port))
@@ -82,7 +81,7 @@ def nginx(upstream_port: int) -> Iterator[Target]:
 @contextmanager
 def litellm(upstream_port: int) -> Iterator[Target]:
     program = _program("LiteLLM's proxy", os.environ.get("TOOLFOLD_BENCH_LITELLM", "litellm"))
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "litellm.yaml")
         config.write_text(_litellm_config(upstream_port))
@@ -107,13 +106,6 @@ def _program(name: str, path: str) -> str:
     if not program:
         raise NotInstalled(f"{name} is not installed")
     return program
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _url(port: int) -> str:

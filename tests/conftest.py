@@ -44,7 +44,7 @@ async def running(settings: Settings) -> AsyncIterator[str]:
     """Toolfold on a free port; its base URL. The protocol is uvicorn's; its server, which
     looks every tenth of a second whether it should stop, is left out."""
     app = create_app(settings)
-    config = server_config(app, "127.0.0.1", 0)
+    config = server_config(app, settings)
     config.load()
     state = ServerState()
 

@@ -13,11 +13,13 @@ from app.core.chunks import DONE, END, Chunk, as_chunk, as_completion, fold
 from app.core.codec import Json
 from app.core.conversation import Conversation
 from app.core.errors import UpstreamFailed
+from app.core.fold import Fold
+from app.core.fold import fold as fold_request
+from app.core.hits import Ranked
 from app.core.memory import Record, dump, load
-from app.core.plan import Fold, Plan, decide
-from app.core.plan import fold as fold_request
+from app.core.plan import Plan, decide
 from app.core.policy import Policy
-from app.core.search import Rankings, Search, rank
+from app.core.search import Search, rank
 from app.core.shape import compile_shape
 from app.core.turn import Turn
 from app.drive import run
@@ -119,8 +121,10 @@ def play(
 
 
 async def _play(played: Played, rounds: "_Script", folded: Fold, records: Records | None) -> None:
-    async def ranked(search: Search) -> Rankings:
-        return rank(search, folded.terms.shape)
+    async def ranked(search: Search) -> Ranked:
+        shape = folded.terms.shape
+        hits = rank(shape.catalog.index, search, shape)
+        return Ranked("lexical", hits, {"lexical": hits})
 
     async def remember(key: str, record: Record) -> None:
         loaded = load(dump(record))

@@ -3,12 +3,13 @@
 import asyncio
 import shutil
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+
+from bench.process import free_port
 
 
 def executable() -> str:
@@ -19,12 +20,6 @@ def executable() -> str:
     found = str(brought[0]) if brought else shutil.which("redis-server")
     assert found is not None, "no Redis server for this platform: install redis-server"
     return found
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        port: int = bound.getsockname()[1]
-        return port
 
 
 class Server:

@@ -10,29 +10,44 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CORE = ROOT / "app" / "core"
 SHELL = {
-    "cli": 9,
-    "views": 8,
-    "explain": 7,
-    "main": 6,
-    "api": 5,
-    "admin": 5,
-    "writers": 4,
-    "memory": 4,
+    "cli": 11,
+    "views": 9,
+    "explain": 8,
+    "main": 7,
+    "api": 6,
+    "admin": 6,
+    "writers": 5,
+    "memory": 5,
+    "rankers": 5,
+    "doctor": 8,
+    "admission": 3,
+    "guard": 3,
+    "lifecycle": 3,
+    "policy_commands": 10,
+    "tenants": 4,
+    "identity": 3,
+    "policies": 2,
+    "endpoints": 3,
     "stores": 3,
     "drive": 3,
     "upstream": 3,
     "catalogs": 3,
     "learned": 3,
-    "telemetry": 3,
+    "telemetry": 4,
     "tokens": 3,
     "settings": 3,
     "http": 2,
+    "breaker": 2,
     "gather": 2,
+    "protocol": 2,
+    "unpack": 2,
     "sse": 2,
     "core": 1,
 }
 """How far each module of the shell stands from the core: imports only go down."""
-SOURCES = sorted(path for top in ("app", "bench", "tests") for path in (ROOT / top).rglob("*.py"))
+SOURCES = sorted(
+    path for top in ("app", "bench", "docs", "tests") for path in (ROOT / top).rglob("*.py")
+)
 
 
 def imported(path: Path) -> Iterator[str]:

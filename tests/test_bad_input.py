@@ -78,6 +78,7 @@ RELAYED = {
     "a name that is a number": (raw(many(1, b"7")), "tools-malformed"),
     "a name that is an object": (raw(many(1, b"{}")), "tools-malformed"),
     "a type that is a list": (raw(b'[{"type":[],"function":{"name":"f"}}]'), "nothing-to-defer"),
+    "a tool 65 deep": (raw(deep_tool(60)[:-1] + b"," + TOOLS[1:]), "tools-too-deep"),
     "names twice": (raw(many(2)), "tools-malformed"),
     "functions": (raw(rest=b',"functions":[{"name":"f"}]'), "legacy-functions"),
     "several choices": (raw(rest=b',"n":2'), "several-choices"),
@@ -132,8 +133,7 @@ UNDERSTOOD = {
     "depth 64": raw(rest=b',"x":' + nested(64)),
     "depth 65": raw(rest=b',"x":' + nested(65)),
     "depth 1,100": raw(rest=b',"x":' + nested(1_100)),
-    "tool of depth 64": raw(deep_tool(64)[:-1] + b"," + TOOLS[1:]),
-    "tool of depth 65": raw(deep_tool(65)[:-1] + b"," + TOOLS[1:]),
+    "a tool 64 deep": raw(deep_tool(59)[:-1] + b"," + TOOLS[1:]),
     "tool of depth 1,100": raw(deep_tool(1_100)[:-1] + b"," + TOOLS[1:]),
     "message of depth 1,100": raw(
         messages=b'[{"role":"user","content":"x","y":' + nested(1_100) + b"}]"

@@ -93,7 +93,9 @@ async def test_a_request_of_known_tools_counts_no_tokens(count: Callable[[str], 
         return count(text)
 
     catalogs = Catalogs(counted, 10**9)
-    await catalogs.shape(RAW, Policy())
+    policy = Policy(schema_budget=100)
+    shape = await catalogs.shape(RAW, policy)
+    assert shape.is_budgeted
     before = calls
-    await catalogs.shape(bytes(bytearray(RAW)), Policy())
+    assert await catalogs.shape(bytes(bytearray(RAW)), policy) is shape
     assert calls == before

@@ -1,7 +1,6 @@
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +8,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from pydantic import SecretStr
 
 from app import __version__
 from app.cli import flag
 from app.settings import Settings
-from tests.builders import CATALOG, body, call, numbered, reply, tool
+from bench.process import free_port
+from tests.builders import CATALOG, WEATHER, body, call, numbered, reply, tool
 from tests.upstream import upstream
 
 CLEAN = {"PYTHONPATH": ":".join(sys.path), "PATH": "", "COLUMNS": "200", "TERM": "dumb"}
@@ -32,18 +33,19 @@ def request_file(tmp_path: Path) -> str:
 
 
 def test_help_has_examples_and_the_version_is_printed() -> None:
-    for command in ("serve", "explain", "search", "demo"):
+    for command in ("serve", "explain", "search", "doctor", "healthcheck", "demo"):
         shown = toolfold(command, "--help")
         assert shown.returncode == 0
         assert b"Example" in shown.stdout
     assert toolfold("--version").stdout.decode().strip() == __version__
 
 
-def test_serve_has_a_flag_for_every_setting() -> None:
+def test_serve_has_a_flag_for_every_setting_but_secrets() -> None:
     shown = toolfold("serve", "--help").stdout.decode()
-    for name in Settings.model_fields:
-        assert f"{flag(name)} " in shown
-        assert f"TOOLFOLD_{name.upper()}" in shown
+    for name, field in Settings.model_fields.items():
+        is_secret = field.annotation is SecretStr
+        assert (f"{flag(name)} " in shown) is not is_secret
+        assert (f"[TOOLFOLD_{name.upper()}]" in shown) is not is_secret
 
 
 def test_explain_as_json(request_file: str) -> None:
@@ -59,6 +61,21 @@ def test_explain_as_json(request_file: str) -> None:
         {"name": "think", "why": "direct"},
         {"name": "tool_search", "why": "the search"},
     ]
+
+
+@pytest.mark.parametrize("budget", ["third_party", "300"])
+def test_explain_shows_tokens_with_the_schema_budget_and_without(budget: str) -> None:
+    large = tool("large", "Long. " * 400, **{f"argument_{at}": "string" for at in range(20)})
+    given = ["explain", "-", "--schema-budget", budget]
+    shown = toolfold(*given, "--json", stdin=body([WEATHER, large]))
+    weather, much = json.loads(shown.stdout)["tools"]
+    assert weather["budgeted"] == weather["tokens"]
+    assert much["budgeted"] < much["tokens"]
+    table = toolfold(*given, stdin=body([WEATHER, large])).stdout.decode()
+    assert "in budget" in table
+    assert f"{much['budgeted']:,}" in table
+    without = json.loads(toolfold("explain", "-", "--json", stdin=body([WEATHER])).stdout)
+    assert "budgeted" not in without["tools"][0]
 
 
 def test_explain_for_people(request_file: str) -> None:
@@ -137,12 +154,6 @@ def test_a_request_that_would_get_a_400_is_refused_in_words() -> None:
     ended = toolfold("explain", "-", stdin=body(twice))
     assert ended.returncode == 2
     assert "Tool names must be unique" in ended.stderr.decode()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        port: int = bound.getsockname()[1]
-        return port
 
 
 async def test_serve_answers_on_both_ports_and_ends_on_sigterm() -> None:

@@ -246,7 +246,7 @@ async def test_an_upstream_that_does_not_answer_in_http_is_a_bad_gateway(
 @FRAMINGS
 @pytest.mark.parametrize("path", ["/chat/completions", "/models"])
 async def test_silence_before_the_head_is_a_gateway_timeout(path: str, stream: bool) -> None:
-    async with start_proxy(Raw(before_head=asyncio.Event()), read_timeout=0.1) as proxy:
+    async with start_proxy(Raw(before_head=asyncio.Event()), first_byte_timeout=0.1) as proxy:
         response = await proxy.post(body(stream=stream), path)
 
     assert response.status_code == 504

@@ -70,7 +70,7 @@ OURS = [
 @PATHS
 @pytest.mark.parametrize("name", OURS)
 async def test_our_headers_never_reach_the_upstream(path: str, name: str) -> None:
-    async with start_proxy(said()) as proxy:
+    async with start_proxy(said(), trusted_peers="") as proxy:
         await post(proxy, path, (name, "off"))
 
     crossed = [n.lower().replace("_", "-") for n, _ in proxy.upstream.received[0].headers]

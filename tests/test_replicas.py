@@ -15,10 +15,11 @@ from redis.asyncio import Redis
 from app.core.chunks import as_completion, fold
 from app.core.codec import Json
 from app.settings import Settings
+from bench.process import free_port
 from tests.builders import dumps, reply
 from tests.client import TOOLS, TURNS, is_valid, real
 from tests.conftest import running
-from tests.stores import Server, free_port, redis_server
+from tests.stores import Server, redis_server
 from tests.test_conversation import continues
 from tests.upstream import Upstream, upstream
 

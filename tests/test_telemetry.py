@@ -51,3 +51,59 @@ async def test_a_client_that_hangs_up_before_the_head_has_no_status(stream: bool
             async with asyncio.timeout(10):
                 await proxy.upstream.closed.wait()
     assert (line(logs)["status"], line(logs)["error"]) == (0, "client_gone")
+
+
+def events(logs: list[Any], name: str) -> list[Any]:
+    return [entry for entry in logs if entry["event"] == name]
+
+
+FOUND_AND_CALLED = [
+    reply(search("s1", "weather in a city", "quantum")),
+    reply(call("c1", "get_weather", {"city": "Oslo"})),
+]
+
+
+async def test_a_search_says_who_ranked_and_what_the_others_would_have_said() -> None:
+    with capture_logs() as logs:
+        async with start_proxy(*FOUND_AND_CALLED, ranker_mode="compare", limit=1) as proxy:
+            await proxy.post(body())
+    [found] = events(logs, "tool_searched")
+    assert (found["call_id"], found["ranker"], found["fallback"]) == ("s1", "lexical", None)
+    assert (found["queries"], found["unmatched"]) == (2, 1)
+    assert found["matched"] == ("get_weather",)
+    assert found["shadow"] == {"bm25": ["get_weather"]}
+    assert found["confidence"] > 0
+    assert "quantum" not in str(logs)
+
+
+async def test_what_was_searched_for_is_written_where_that_is_allowed() -> None:
+    with capture_logs() as logs:
+        async with start_proxy(*FOUND_AND_CALLED, capture=True) as proxy:
+            await proxy.post(body())
+    [found] = events(logs, "tool_searched")
+    assert (found["queries"], found["unmatched"]) == (["weather in a city", "quantum"], ["quantum"])
+
+
+async def test_a_call_says_how_every_ranker_had_ranked_its_tool_once() -> None:
+    """Recall without labels: also when the call comes with a later request."""
+    mixed = reply(search("s1", "refund payment"), call("c1", "get_weather", {"city": "Oslo"}))
+    later = reply(call("c2", "stripe__refund_payment", {"payment": "p", "cents": 1}))
+    with capture_logs() as logs:
+        async with start_proxy(mixed, later, later, ranker_mode="compare") as proxy:
+            messages = [{"role": "user", "content": "Refund it if it rains"}]
+            for answer in ("Rain", "Done", ""):
+                response = await proxy.post(body(messages=messages))
+                said = response.json()["choices"][0]["message"]
+                [called] = said["tool_calls"]
+                messages += [
+                    said,
+                    {"role": "tool", "tool_call_id": called["id"], "content": answer},
+                ]
+    calls = [
+        (e["tool"], e["discovered_via"], e["ranks"]) for e in events(logs, "deferred_tool_call")
+    ]
+    assert calls == [
+        ("get_weather", "manifest", {}),
+        ("stripe__refund_payment", "search", {"lexical": 1, "bm25": 1}),
+        ("stripe__refund_payment", "search", {}),
+    ]

@@ -31,6 +31,10 @@ class Raw:
     """Say nothing more and keep the connection open."""
     before_head: asyncio.Event | None = None
     """Wait for this before the status line is sent."""
+    wire: bytes = b""
+    """Head and body as these very bytes."""
+    repeat: float | None = None
+    """Say the last part for ever, with so many seconds between."""
     gate: asyncio.Event | None = None
     """Wait for this between the first part and the second."""
 
@@ -75,6 +79,11 @@ class Upstream:
         self._serving: set[asyncio.Task[Any]] = set()
 
     @property
+    def connections(self) -> int:
+        """Open now."""
+        return sum(not task.done() for task in self._serving)
+
+    @property
     def requests(self) -> list[Any]:
         """The bodies that came."""
         return [one.json for one in self.received]
@@ -105,7 +114,7 @@ class Upstream:
         gone = asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done():
+            if not answer.done() or isinstance(answer.exception(), ConnectionError):
                 self.closed.set()
                 return False
             answer.result()
@@ -173,6 +182,10 @@ async def _read(reader: asyncio.StreamReader) -> Received:
 async def _write(writer: asyncio.StreamWriter, reply: Raw) -> None:
     if reply.before_head is not None:
         await reply.before_head.wait()
+    if reply.wire:
+        writer.write(reply.wire)
+        await writer.drain()
+        return
     parts = list(reply.parts) or [reply.body]
     lines = [f"HTTP/1.1 {reply.status} OK", f"content-type: {reply.content_type}"]
     lines += [f"{name}: {value}" for name, value in reply.headers.items()]
@@ -188,6 +201,10 @@ async def _write(writer: asyncio.StreamWriter, reply: Raw) -> None:
         writer.write(b"%x\r\n%s\r\n" % (len(part), part) if chunked and part else part)
         await writer.drain()
         await asyncio.sleep(0)
+    while reply.repeat is not None:
+        writer.write(b"%x\r\n%s\r\n" % (len(parts[-1]), parts[-1]))
+        await writer.drain()
+        await asyncio.sleep(reply.repeat)
     if reply.stall:
         await asyncio.Event().wait()
     if chunked and not reply.cut:

@@ -8,11 +8,15 @@ Each file imports only from files that stand before it in this list (a test hold
     chunks        replies as chunks: one shape for streamed and buffered
     calls         tool calls, put together from the fragments of a stream
     tools         one entry of `tools`
-    schema        are a call's arguments valid?
+    findings      what is odd in the text of a tool
+    schema        do a call's arguments fit it, and does it fit a budget?
+    hits          what rankers say of a search
     ranking       which tools fit a query
     selfsearch    clients that defer tools by themselves
     catalog       all tools of a request: names, families, index
-    policy        everything that can be set, and who is direct, deferred or hidden
+    policy        everything that can be set
+    exposure      who is direct, deferred or hidden
+    narrowing     what a request's headers may change of a policy
     traits        what is known of an upstream, and shapes what we build for it
     wording       every word that the model reads
     wrap          the strategy in which found tools are called through one tool
@@ -26,6 +30,9 @@ Each file imports only from files that stand before it in this list (a test hold
     conversation  the client's messages, read
     restore       the conversation as the upstream knows it
     declared      which of the deferred tools are declared, and how
+    gain          does folding pay?
+    guard         what is refused where a policy hides tools
+    fold          the request as the upstream will see it
     plan          is this request our business, and what goes upstream?
     refusal       what an upstream says that refuses the form of a request
     remedy        what a refusal teaches of an upstream

@@ -55,4 +55,4 @@ def _inside(name: str, terms: Terms) -> Addressee:
 
 
 def _unknown(name: str, terms: Terms) -> Addressee:
-    return "hidden" if terms.shape.names.get(name) == "hidden" else "unknown"
+    return "hidden" if terms.is_hidden(name) else "unknown"

@@ -38,6 +38,14 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The name that was called."""
     shows: bool = False
     """The search was never made: it is there to show these tools."""
+    ranks: dict[str, list[int]] = {}
+    """For each ranker that was asked the place it gave each of `names`, 0 for none: what a
+    later call of one of them says about the ranker."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every ranker has a place for every name, for what comes out of a store."""
+        return all(len(ranks) == len(self.names) for ranks in self.ranks.values())
 
     def text(self, terms: Terms) -> str:
         """The content of the tool message."""

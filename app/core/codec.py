@@ -55,6 +55,32 @@ def fused(pieces: Iterable[str]) -> str:
     return text
 
 
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether a value is nested more deeply than this."""
+    level = [value]
+    for _ in range(most):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, dict | list) for one in level)
+
+
+def repeats(raw: bytes) -> bool:
+    """Whether an object in this JSON names a member twice: parsers differ in the one they take."""
+    found: list[bool] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        found.append(len(dict(pairs)) < len(pairs))
+
+    json.loads(raw, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return any(found)
+
+
 def _decode_leniently(raw: bytes | msgspec.Raw | str) -> Any:
     text = raw if isinstance(raw, str) else bytes(raw).decode()
     try:

@@ -2,6 +2,8 @@
 
 ToolfoldError
 ├── BadRequest          the client: a 400 in OpenAI's shape that names the field
+├── Denied              the client: a 401 or 403, not known or not allowed to
+├── TurnedAway          nobody: more than our limits take, a 413 or 503 of ours
 └── UpstreamFailed      a round did not come to its end
     ├── Refused         the upstream answered with an error status: passed on unchanged
     ├── Erred           the upstream put an error into a reply that began with 200
@@ -23,6 +25,26 @@ class BadRequest(ToolfoldError):
     param: str
     """The field, as OpenAI writes it: `tools[3].function.name`."""
     code: str = "invalid_value"
+
+
+@dataclass
+class Denied(ToolfoldError):
+    """Who asks is not known, or may not have what it asks for."""
+
+    message: str
+    param: str | None = None
+    """The header, where it is one."""
+    code: str = "policy_denied"
+    status: int = 403
+
+
+@dataclass
+class TurnedAway(ToolfoldError):
+    """A request that our limits do not take."""
+
+    status: int
+    message: str
+    code: str
 
 
 class UpstreamFailed(ToolfoldError):
@@ -53,3 +75,5 @@ class Broken(UpstreamFailed):
     message: str
     code: str = "upstream_error"
     status: int = 502
+    accepted: bool = True
+    """Whether the upstream may have begun to serve it: sent again it could be paid for twice."""

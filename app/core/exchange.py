@@ -31,6 +31,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             and len(self.calls) == len(self.answers)
             and not self.said.keys() & {"role", "tool_calls"}
             and all(_is_call(call) for call in self.calls)
+            and all(answer is None or answer.is_sound for answer in self.answers)
         )
 
     def fits(self, terms: Terms) -> bool:
@@ -41,6 +42,8 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
             return False
         if any(answer.to == "wrapper" for answer in answers) and not terms.wraps:
             return False
+        if any(answer.kind == "direct" and terms.is_hidden(answer.name) for answer in answers):
+            return False  # it was declared then: these would be our words
         return not any(a.shows and not a.visible(terms) for a in answers)
 
     def messages(self, terms: Terms) -> list[Json]:
@@ -79,9 +82,14 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
         return {"role": "tool", "tool_call_id": call["id"], **named, "content": content}
 
     @property
-    def shown(self) -> list[str]:
-        """The tools that its answers show."""
-        return [n for a in self.answers if a and a.kind == "found" for n in a.names]
+    def found(self) -> dict[str, dict[str, int]]:
+        """The tools that its answers show, each with the rank that every ranker gave it."""
+        return {
+            name: {ranker: ranks[at] for ranker, ranks in answer.ranks.items()}
+            for answer in self.answers
+            if answer and answer.kind == "found"
+            for at, name in enumerate(answer.names)
+        }
 
 
 def shown(

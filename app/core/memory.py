@@ -21,10 +21,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last round, where it held searches beside the client's calls."""
 
     @property
-    def found(self) -> list[str]:
-        """The tools that its searches found."""
+    def found(self) -> dict[str, dict[str, int]]:
+        """The tools that its searches found, each with the rank that every ranker gave it."""
         last = [self.mixed] if self.mixed else []
-        return [name for exchange in [*self.exchanges, *last] for name in exchange.shown]
+        return {n: ranks for one in [*self.exchanges, *last] for n, ranks in one.found.items()}
 
 
 def dump(record: Record) -> bytes:

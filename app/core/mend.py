@@ -2,7 +2,7 @@
 at last the client's own request."""
 
 from app.core.errors import Refused
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.remedy import Sent, is_ours, remedy
 from app.core.traits import Traits
 
@@ -31,7 +31,7 @@ class Mend:
         if found is not None and (found.traits, found.barred) not in self._tried:
             self.learned.append(found.trait)
             return sent.fold.under(found.traits, found.barred)
-        if not unseen or self.unfolded or not sent.fold.can_unfold or not is_ours(refusal, sent):
+        if not unseen or self.unfolded or not sent.fold.may_unfold or not is_ours(refusal, sent):
             return None
         self.unfolded = True
         return sent.fold

@@ -13,7 +13,7 @@ from app.core.chunks import dicts
 from app.core.codec import Json
 from app.core.errors import Refused
 from app.core.exchange import Exchange
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.refusal import said
 from app.core.traits import Traits
 

@@ -38,8 +38,8 @@ class Restored(NamedTuple):
     raw: bytes
     discovered: tuple[str, ...]
     """The tools that they declare, in order of discovery."""
-    found: frozenset[str]
-    """Those that a search has found."""
+    found: dict[str, dict[str, int]]
+    """Those that a search has found, each with the rank that every ranker gave it."""
     exchanges: tuple[Exchange, ...]
     """What is ours in them."""
 
@@ -78,7 +78,7 @@ def restore(conversation: Conversation, records: Mapping[str, Record], terms: Te
                 ours += around.exchanges
                 at = end
     pieces.append(conversation.raw[at:])
-    found = frozenset(name for record in records.values() for name in record.found)
+    found = {name: ranks for record in records.values() for name, ranks in record.found.items()}
     return Restored(b"".join(pieces), tuple(discovered), found, tuple(ours))
 
 
@@ -95,7 +95,7 @@ def _around(
     mixed = record.mixed if record and record.mixed and record.mixed.fits(terms) else None
     body = Body(raw)
     if record is not None:
-        known.update(name for exchange in record.exchanges for name in exchange.shown)
+        known.update(name for exchange in record.exchanges for name in exchange.found)
         body = _without(body, record.spoken, terms)
     if mixed is not None:
         body = _with_searches(body, mixed, terms)
@@ -103,7 +103,7 @@ def _around(
         ours += _shown(body, message, terms, known)
         body = _wrapped(body, terms)
     if record is not None and record.mixed is not None:
-        known.update(record.mixed.shown)
+        known.update(record.mixed.found)
     before = [message for exchange in ours for message in exchange.messages(terms)]
     after = mixed.answered(terms) if mixed else []
     return _Around(before, body.splice({}), after, [*ours, *([mixed] if mixed else [])])

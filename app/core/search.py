@@ -1,23 +1,24 @@
 """A search call: its arguments and its hits. A search never errors."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import zip_longest
 from typing import Any
 
 from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.codec import decode
+from app.core.hits import Hit, Ranked, Rankings, best, rank_of
 from app.core.policy import MOST_HITS
+from app.core.ranking import Ranker
 from app.core.shape import Shape
 from app.core.tools import Tool
 
-Rankings = Sequence[Sequence[str]]
-"""For each query the names of the tools that match, best first."""
-
 _MOST_QUERIES = 16
+_LONGEST_QUERY = 1_000
+"""Characters; a model that repeats itself can write millions."""
+_MOST_QUOTED = 65_536
 _DEEPEST = 3
 _SELECT = "select:"
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\Z)')
@@ -43,7 +44,7 @@ def read_search(call: Call) -> Search:
         value = next((value[k] for k in ("queries", "query") if value.get(k)), value)
         if isinstance(value, dict):
             value = {k: v for k, v in value.items() if k != "limit"}
-    texts = (text.strip() for text in _texts(_unwrapped(value)))
+    texts = (text.strip()[:_LONGEST_QUERY] for text in _texts(_unwrapped(value)))
     queries = dict.fromkeys(text for query in texts for text in _selected(query) if text)
     return Search(call, tuple(queries)[:_MOST_QUERIES], _number(limit))
 
@@ -65,17 +66,32 @@ def sorted_out(calls: Iterable[Call], room: int) -> tuple[list[Search], dict[Cal
     return wanted, told
 
 
-def rank(search: Search, shape: Shape) -> Rankings:
-    """The lexical ranking of every query."""
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search that was answered, as it is told of to the operator."""
+
+    call_id: str
+    queries: tuple[str, ...]
+    matched: tuple[str, ...]
+    unmatched: tuple[str, ...]
+    ranked: Ranked
+
+
+def rank(ranker: Ranker, search: Search, shape: Shape) -> Rankings:
+    """How a local ranker ranks the deferred tools for every query."""
     tools = shape.catalog.tools
     return [
-        [tools[position].name for position, _ in shape.catalog.index.rank(query)]
+        [
+            Hit(tools[at].name, score)
+            for at, score in ranker.rank(query)
+            if tools[at].name in shape.deferred
+        ]
         for query in search.queries
     ]
 
 
 def find(
-    rankings: Rankings,
+    ranked: Ranked,
     search: Search,
     admitted: Callable[[str], Tool | None],
     budget: tuple[int, Callable[[Tool], int]],
@@ -89,17 +105,23 @@ def find(
     """
     room, cost = budget
     most = min(max(search.limit or limit, 1), MOST_HITS)
-    hits = [[t for name in names if (t := admitted(name))][:most] for names in rankings]
-    unmatched = tuple(q for q, tools in zip(search.queries, hits, strict=True) if not tools)
-    best = dict.fromkeys(tool for turn in zip_longest(*hits) for tool in turn if tool)
+    hits = [[hit for hit in said if admitted(hit.name)][:most] for said in ranked.served]
+    unmatched = tuple(q for q, said in zip(search.queries, hits, strict=True) if not said)
+    found = best(hits)
     kept: list[str] = []
-    for tool in best:
+    for name in found:
+        tool = admitted(name)
+        assert tool is not None, "only admitted tools are kept"
         room -= cost(tool)
         if kept and room < 0:
             break
-        kept.append(tool.name)
-    truncated = len(kept) < len(best)
-    return Answer("found", "bridge", tuple(kept), unmatched, truncated, last)
+        kept.append(name)
+    truncated = len(kept) < len(found)
+    ranks = {
+        ranker: [rank_of(name, rankings) for name in kept]
+        for ranker, rankings in ranked.by_ranker.items()
+    }
+    return Answer("found", "bridge", tuple(kept), unmatched, truncated, last, ranks=ranks)
 
 
 def _unwrapped(value: Any) -> Any:
@@ -111,7 +133,8 @@ def _unwrapped(value: Any) -> Any:
             value = decode(value)
         except ValueError:
             if value.lstrip().startswith(("{", "[", '"')):
-                return [text for text, is_name in _QUOTED.findall(value) if text and not is_name]
+                quoted = _QUOTED.findall(value[:_MOST_QUOTED])
+                return [text for text, is_name in quoted if text and not is_name]
             break
     return value
 

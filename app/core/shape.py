@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.core import wording, wrap
-from app.core.catalog import Catalog, Count
+from app.core.catalog import Catalog, Count, Family
 from app.core.codec import encode
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, rule
+from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
+from app.core.policy import MOST_HITS, Exposure, Policy
+from app.core.schema.budget import budgeted
 from app.core.selfsearch import is_search
-from app.core.manifest import Listed, Manifest, grouped, manifest, signature
-from app.core.policy import MOST_HITS, Exposure, Policy, Ruling
 from app.core.tools import Tool
-from app.core.wrap import WRAPPER_NAME
 
-BRIDGE_NAME = "tool_search"
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
 _MOST_FAMILIES = 40
@@ -27,6 +27,10 @@ class Shape:
     """What a policy makes of a catalog."""
 
     catalog: Catalog
+    tools: tuple[Tool, ...]
+    """The catalog's, as they are declared: within the schema budget."""
+    weights: tuple[int, ...]
+    """Tokens of each declaration."""
     rulings: tuple[Ruling, ...]
     """One for each tool, in the client's order."""
     direct: tuple[Tool, ...]
@@ -37,7 +41,7 @@ class Shape:
     """Every tool that has a name."""
     manifest: Manifest
     families: str
-    """The families in one line, for a model that has to be told how to search."""
+    """The families with their sizes, as a sentence; "" where there are none."""
     limit: int
     """Hits of a query that does not say how many."""
     opted_in: bool
@@ -51,7 +55,7 @@ class Shape:
     wrapper: bytes
     """The wrapper's declaration; both are empty with strategy `promote`."""
     hides: bool
-    """The policy hides a tool that has a name."""
+    """The policy hides a tool."""
     offered: int
     """Tokens of the client's tools."""
     deferrable: int
@@ -61,7 +65,12 @@ class Shape:
 
     def tokens(self, tool: Tool) -> int:
         """Tokens of one named tool's declaration."""
-        return self.catalog.tokens[self.catalog.by_name[tool.name]]
+        return self.weights[self.catalog.by_name[tool.name]]
+
+    @property
+    def is_budgeted(self) -> bool:
+        """Whether a declaration is not the one that the client sent."""
+        return self.tools != self.catalog.tools
 
     def bridge_as(self, name: str, wrapper: str, *, listing: str) -> bytes:
         """The bridge's declaration under other names, or with another listing; "" where that
@@ -69,7 +78,7 @@ class Shape:
         same = (name, wrapper, listing) == (self.bridge_name, self.wrapper_name, self.manifest.text)
         if same:
             return self.bridge
-        return _declaration(name, len(self.deferred), listing, self.limit, wrapper)
+        return _declaration(name, len(self.deferred), self.families, listing, self.limit, wrapper)
 
     def wrapper_as(self, bridge: str, name: str) -> bytes:
         """The wrapper's declaration under other names; empty where there is none."""
@@ -81,27 +90,32 @@ class Shape:
 def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     """Rule on every tool, write the manifest, weigh the result."""
     rulings = tuple(_rule(policy, catalog, at, count) for at in range(len(catalog.tools)))
-    ruled = list(zip(catalog.tools, rulings, strict=True))
+    tools, weights = _declared(catalog, policy, count)
+    ruled = list(zip(tools, rulings, strict=True))
     deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
-    listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
+    listed = [Listed(tool, _family(tool, catalog)) for tool in deferred]
     text = manifest(listed, policy.manifest_tokens, count)
     name = free_name(catalog.by_name)
     wraps = policy.strategy == "wrap" and bool(deferred)
     wrapper_name = free_name(catalog.by_name, WRAPPER_NAME) if wraps else ""
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
-    bridge = _declaration(name, len(deferred), text.text, policy.limit, wrapper_name)
-    weights = Counter[Exposure]()
-    for ruling, tokens in zip(rulings, catalog.tokens, strict=True):
-        weights[ruling.exposure] += tokens
+    families = _families(listed)
+    bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
+    offered, declared = Counter[Exposure](), Counter[Exposure]()
+    for ruling, tokens, weight in zip(rulings, catalog.tokens, weights, strict=True):
+        offered[ruling.exposure] += tokens
+        declared[ruling.exposure] += weight
     names = {tool.name: ruling.exposure for tool, ruling in ruled if tool.name}
     return Shape(
         catalog=catalog,
+        tools=tools,
+        weights=weights,
         rulings=rulings,
         direct=tuple(sorted(_of(ruled, "direct"), key=lambda tool: tool.name)),
         deferred={tool.name: tool for tool in deferred},
         names=names,
         manifest=text,
-        families=_summary(listed),
+        families=families,
         limit=policy.limit,
         opted_in=any(tool.mark or tool.is_hosted_search for tool in catalog.tools),
         searches=any(is_search(tool) and names[tool.name] != "hidden" for tool in catalog.tools),
@@ -109,10 +123,10 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         bridge=bridge,
         wrapper_name=wrapper_name,
         wrapper=wrapper,
-        hides="hidden" in names.values(),
+        hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
         offered=sum(catalog.tokens),
-        deferrable=weights["deferred"],
-        sent=weights["direct"] + count(bridge.decode()) + count(wrapper.decode()),
+        deferrable=offered["deferred"],
+        sent=declared["direct"] + count(bridge.decode()) + count(wrapper.decode()),
     )
 
 
@@ -124,12 +138,14 @@ def free_name(taken: Iterable[str], wanted: str = BRIDGE_NAME) -> str:
     return next(name for name in (wanted, ours, *numbered) if name not in taken)
 
 
-def _declaration(name: str, count: int, listing: str, limit: int, wrapper: str) -> bytes:
+def _declaration(
+    name: str, count: int, families: str, listing: str, limit: int, wrapper: str
+) -> bytes:
     """The bridge with the listing where it fits; "" says that it stands in the system message."""
     then = wording.THEN_WRAPPED.format(wrapper=wrapper) if wrapper else wording.THEN_DECLARED
 
     def says(where: str) -> str:
-        return wording.BRIDGE.format(count=count, where=where, then=then)
+        return wording.BRIDGE.format(count=count, families=families, where=where, then=then)
 
     description, queries = f"{says(wording.BELOW)}\n\n{listing}", wording.QUERIES
     if not listing:
@@ -150,20 +166,41 @@ def _declaration(name: str, count: int, listing: str, limit: int, wrapper: str) 
     return encode({"type": "function", "function": function})
 
 
+def _declared(
+    catalog: Catalog, policy: Policy, count: Count
+) -> tuple[tuple[Tool, ...], tuple[int, ...]]:
+    """The tools within the schema budget, and what their declarations weigh."""
+    tools = tuple(
+        budgeted(tool, policy.schema_budget, policy.schema_profile) for tool in catalog.tools
+    )
+    weights = (
+        tokens if tool is declared else count(declared.raw.decode())
+        for tool, declared, tokens in zip(catalog.tools, tools, catalog.tokens, strict=True)
+    )
+    return tools, tuple(weights)
+
+
 def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:
     return [tool for tool, ruling in ruled if ruling.exposure == exposure]
 
 
 def _rule(policy: Policy, catalog: Catalog, position: int, count: Count) -> Ruling:
     tool, family = catalog.tools[position], catalog.families[position]
-    ruling = policy.rule(tool, family.name if family else None)
+    ruling = rule(policy, tool, family.name if family else None)
     if ruling == ("deferred", "default") and count(signature(tool)) >= catalog.tokens[position]:
         return Ruling("direct", "its line in the manifest would cost as much as its schema")
     return ruling
 
 
-def _summary(listed: list[Listed]) -> str:
-    sizes = [(family.name, len(tools)) for family, tools in grouped(listed) if family]
-    if not sizes:
-        return wording.NO_FAMILIES.format(count=len(listed))
-    return ", ".join(f"{name} ({size})" for name, size in sizes[:_MOST_FAMILIES])
+def _family(tool: Tool, catalog: Catalog) -> Family | None:
+    """What the manifest lists it under: the client's own word comes first."""
+    if tool.namespace:
+        return Family(tool.namespace, "")
+    return catalog.families[catalog.by_name[tool.name]]
+
+
+def _families(listed: list[Listed]) -> str:
+    sizes = [f"{clean(f.name)} ({len(tools)})" for f, tools in grouped(listed) if f]
+    more = ["..."] if len(sizes) > _MOST_FAMILIES else []
+    named = ", ".join([*sizes[:_MOST_FAMILIES], *more])
+    return wording.BELONG.format(families=named) if sizes else ""

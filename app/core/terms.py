@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.choice import Choice
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME
 from app.core.policy import Strategy
-from app.core.shape import BRIDGE_NAME, Shape, free_name
+from app.core.shape import Shape, free_name
 from app.core.tools import Tool
 from app.core.traits import DEFAULT, Traits
-from app.core.wrap import WRAPPER_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,15 @@ class Terms:
     def knows(self, name: str) -> bool:
         """Whether the model may be told of a tool of this name."""
         return self.is_direct(name) or self.admits(name) is not None
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether this is a hidden tool's name, or another spelling of one: a client may be
+        as lenient with names as we are."""
+        names = self.shape.names
+        return self.shape.hides and (
+            names.get(name) == "hidden"
+            or self.shape.catalog.may_mean(name, lambda one: names.get(one) == "hidden")
+        )
 
     def meant(self, name: str) -> Tool | None:
         """The deferred tool that a wrong name can only mean."""

@@ -4,14 +4,17 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.core.body import Body
-from app.core.codec import Json, decode, encode
+from app.core.body import Body, Malformed
+from app.core.codec import Json, decode, encode, repeats
 from app.core.errors import BadRequest
 
 _HOSTED_SEARCH = ("tool_search", "tool_search_tool_", "openrouter:tool_search")
 """Types of the search tools that OpenAI, Anthropic and OpenRouter host."""
+NAMESPACE = "namespace"
+"""The type of an entry that holds other tools."""
 _MARK = "defer_loading"
 _DEFERRED = re.compile(rb'"defer_loading"\s*:\s*true')
+_READ = frozenset({"tools", "functions", "tool_choice", "type", "function", "custom", "name"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,18 +39,37 @@ class Tool:
         """A search tool of the provider's: the bridge takes its place."""
         return self.type == _HOSTED_SEARCH[0] or self.type.startswith(_HOSTED_SEARCH[1:])
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether parsers differ in the name that they read: some take the first of two equal
+        members, and some take `Name` for `name`."""
+        try:
+            outer = Body(self.raw)
+            inner = outer.get(self.type)
+            names = outer.names() | (Body(inner).names() if inner else set())
+        except Malformed:
+            return True
+        return any(map(is_disguised, names))
+
+
+def is_disguised(name: str) -> bool:
+    """Whether a member's name is another spelling of one that says what a tool is."""
+    return name not in _READ and name.casefold() in _READ
+
 
 def read(raw: bytes, position: int) -> list[Tool]:
     """The tools of the entry at this position: of a namespace its functions, where the client
     defers one of them (no chat upstream takes a namespace; one that is not about deferring
-    stays as it is). Raises BadRequest: it is not a tool that has a name."""
+    stays as it is, and so does one that can be read in two ways). Raises BadRequest: it is not
+    a tool that has a name."""
     where = f"tools[{position}]"
     if b"namespace" in raw and _DEFERRED.search(raw):
         group = decode(raw)
-        inner = group.get("tools") if isinstance(group, dict) else None
-        if isinstance(inner, list) and group.get("type") == "namespace":
+        if isinstance(group, dict) and _is_plain_namespace(group, raw):
             name = _of(group, "name", str, "")
-            entries = ((_nested(entry), f"{where}.tools[{at}]") for at, entry in enumerate(inner))
+            entries = (
+                (_nested(entry), f"{where}.tools[{at}]") for at, entry in enumerate(group["tools"])
+            )
             return [replace(_parse(entry, at), namespace=name) for entry, at in entries]
     return [_parse(raw, where)]
 
@@ -91,6 +113,12 @@ def _parse(raw: bytes, where: str) -> Tool:
 def marked(tool: Tool) -> bytes:
     """Its declaration with the mark, for an upstream that keeps marked tools from the model."""
     return Body(tool.raw).splice({_MARK: b"true"})
+
+
+def _is_plain_namespace(group: Json, raw: bytes) -> bool:
+    """Whether all parsers read the same tools in it."""
+    is_one = group.get("type") == NAMESPACE and isinstance(group.get("tools"), list)
+    return is_one and not any(map(is_disguised, group)) and not repeats(raw)
 
 
 def _nested(entry: object) -> bytes:

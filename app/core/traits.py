@@ -12,7 +12,7 @@ from typing import Literal
 
 from app.core.codec import Json
 
-Profile = Literal[
+UpstreamProfile = Literal[
     "openai",
     "azure",
     "openrouter",
@@ -98,7 +98,7 @@ class Traits:
 
 
 DEFAULT = Traits()
-PROFILES: dict[Profile, Traits] = {
+PROFILES: dict[UpstreamProfile, Traits] = {
     "default": DEFAULT,
     "openai": Traits(names=_PLAIN_NAME),
     "azure": Traits(names=_PLAIN_NAME),
@@ -123,7 +123,7 @@ PROFILES: dict[Profile, Traits] = {
 }
 """Only what is known and changes something: the rest is the default."""
 
-_HOSTS: tuple[tuple[str, Profile], ...] = (
+_HOSTS: tuple[tuple[str, UpstreamProfile], ...] = (
     ("api.openai.com", "openai"),
     ("openai.azure.com", "azure"),
     ("cognitiveservices.azure.com", "azure"),
@@ -137,7 +137,7 @@ _HOSTS: tuple[tuple[str, Profile], ...] = (
 )
 
 
-def profile_of(host: str) -> Profile:
+def profile_of(host: str) -> UpstreamProfile:
     """The profile of an upstream's host; `default` for one that is not known."""
     host = host.lower().rstrip(".")
     return next(

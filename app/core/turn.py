@@ -24,15 +24,16 @@ from app.core.conversation import turn_key
 from app.core.declared import fitted
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange
+from app.core.fold import Fold
+from app.core.hits import Ranked
 from app.core.memory import Record
 from app.core.mend import Mend
-from app.core.plan import Fold
 from app.core.policy import Policy
 from app.core.refusal import refused
 from app.core.remedy import sent
 from app.core.reply import Reply, unrepeated
 from app.core.round import Round
-from app.core.search import Rankings, Search, find, sorted_out
+from app.core.search import Search, Searched, find, sorted_out
 from app.core.tools import Tool
 
 _MOST_UNKNOWN = 2
@@ -47,10 +48,11 @@ class Turn:
     def __init__(self, fold: Fold, policy: Policy) -> None:
         self.rounds = 0
         self.searched = 0
-        """Searches answered with a ranking."""
-        self.discoveries: list[tuple[str, verdict.Via]] = []
-        """The calls of deferred tools that the client got, once the turn has ended, and how
-        the model came to know each tool."""
+        """Searches that were charged for."""
+        self.answered: list[Searched] = []
+        """Searches that were answered with a ranking."""
+        self.discoveries: list[verdict.Discovery] = []
+        """The calls of deferred tools that the client got, once the turn has ended."""
         self.mend = Mend()
         """What its upstream's refusals have taught, and whether folding was given up."""
         self.status_is_spent = False
@@ -132,12 +134,14 @@ class Turn:
         self.searched += sum(answer.kind == "unread" for answer in told.values())
         return wanted
 
-    def answer(self, search: Search, rankings: Rankings) -> None:
+    def answer(self, search: Search, ranked: Ranked) -> None:
         """Put the hits into the conversation and, with `promote`, declare them."""
         last = self.searched + 1 >= self._policy.max_searches
         budget = (self._policy.result_tokens, self._cost)
-        found = find(rankings, search, self._terms.admits, budget, self._policy.limit, last=last)
+        found = find(ranked, search, self._terms.admits, budget, self._policy.limit, last=last)
         self.searched += 1
+        made = Searched(search.call.id, search.queries, found.names, found.unmatched, ranked)
+        self.answered.append(made)
         self._answers[search.call] = found
         self._promoted = self._fold.promoting(self._promoted, found.names)
 
@@ -283,7 +287,7 @@ class Turn:
             return False
         self._retried |= self.status_is_spent
         self._exhausted |= self.mend.unfolded
-        added = [n for n in self._promoted if fold.terms.declarable(n)]
+        added = filter(fold.terms.declarable, self._promoted)
         names = dict.fromkeys((*fold.promoted, *added))
         self._fold, self._terms = fold, fold.terms
         self._promoted = fitted(names, fold.kept, fold.room)

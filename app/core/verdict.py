@@ -1,8 +1,8 @@
 """What is to be done about a call that the model got wrong, and what a round cost."""
 
 import re
-from collections.abc import Container, Iterable
-from typing import Literal
+from collections.abc import Container, Iterable, Mapping
+from typing import Literal, NamedTuple
 
 from app.core.address import Addressee
 from app.core.answer import Answer, To
@@ -10,9 +10,9 @@ from app.core.calls import Call
 from app.core.codec import decode
 from app.core.errors import Refused
 from app.core.exchange import Exchange, shown
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.round import Round
-from app.core.schema import fault
+from app.core.schema.valid import fault
 from app.core.terms import Terms
 from app.core.tools import Tool
 
@@ -20,6 +20,8 @@ Via = Literal["search", "manifest", "history"]
 """How the model came to know a deferred tool that it calls."""
 
 _WORD = re.compile(r"[\w.-]+")
+_MOST_READ = 65_536
+"""Characters of an error text that are looked at."""
 
 
 def to_be_shown(call: Call, whom: Addressee, terms: Terms) -> Tool | None:
@@ -47,7 +49,7 @@ def undeclared(refusal: Refused, terms: Terms, promoted: Container[str]) -> list
     a tool that was not declared (Groq's `tool_use_failed`)."""
     if not 400 <= refusal.status < 500:
         return []
-    words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)))
+    words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)[:_MOST_READ]))
     found = (terms.admits(word.strip(".")) for word in words)
     return [tool for tool in found if tool and tool.name not in promoted]
 
@@ -59,16 +61,26 @@ def shown_instead(round: Round, names: list[str], seed: bytes) -> Exchange:
     return shown(names, seed, {**round.said, "content": ""}, first)
 
 
-def discoveries(
-    fold: Fold, left: Iterable[Call], exchanges: Iterable[Exchange]
-) -> list[tuple[str, Via]]:
+class Discovery(NamedTuple):
+    """A call of a deferred tool that the client got."""
+
+    name: str
+    via: Via
+    """How the model came to know the tool."""
+    ranks: Mapping[str, int]
+    """For each ranker that was asked the place it gave the tool when it was found, 0 for
+    none. Empty where no search found it, and once an earlier request has called it."""
+
+
+def discoveries(fold: Fold, left: Iterable[Call], exchanges: Iterable[Exchange]) -> list[Discovery]:
     """The calls of deferred tools that the client got, and how each tool became known."""
-    found = fold.found.union(name for exchange in exchanges for name in exchange.shown)
-    names = (call.target[0] for call in left)
+    found = {**fold.found, **{n: ranks for one in exchanges for n, ranks in one.found.items()}}
+    names = [name for call in left if (name := call.target[0]) in fold.terms.shape.deferred]
     return [
-        (n, "search" if n in found else "history" if n in fold.called else "manifest")
+        Discovery(n, "search", {} if n in fold.called else found[n])
+        if n in found
+        else Discovery(n, "history" if n in fold.called else "manifest", {})
         for n in names
-        if n in fold.terms.shape.deferred
     ]
 
 

@@ -7,9 +7,12 @@ make their arguments right. So the list is always there, and its names may be ca
 
 BRIDGE = (
     "Finds and loads tools. You have more tools than those declared: {count} more are listed "
-    "{where}. Search here before you say that something cannot be done or that you have no tool "
-    "for it; {then}. A tool that is listed with its full name can also be called straight away."
+    "{where}.{families} Search here before you say that something cannot be done or that you have "
+    "no tool for it; {then}. Ask for all that you need in one call, and search again with other "
+    "words when nothing fits. A tool that is listed with its full name can also be called straight "
+    "away."
 )
+BELONG = " They belong to {families}."
 THEN_DECLARED = "what is found is declared to you at once"
 THEN_WRAPPED = "what is found is shown with its parameters, and called through `{wrapper}`"
 BELOW = "below"
@@ -46,10 +49,9 @@ NO_MORE_SEARCHES = (
     "answer with what you have."
 )
 HOW_TO_SEARCH = (
-    'The arguments could not be read. Write them like {{"queries": ["create calendar event"]}}. '
-    "The tools belong to: {families}."
+    'The arguments could not be read. Write them like {{"queries": ["create calendar event"]}}.'
+    "{families}"
 )
-NO_FAMILIES = "{count} tools without a common prefix"
 
 UNKNOWN = "There is no tool called `{name}`, so nothing was run."
 CLOSE = "Did you mean {names}?"

@@ -8,8 +8,6 @@ from app.core import wording
 from app.core.body import Body
 from app.core.codec import decode, encode
 
-WRAPPER_NAME = "call_tool"
-
 _ARGUMENTS = re.compile(r'"arguments"\s*:\s*')
 
 

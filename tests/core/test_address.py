@@ -25,7 +25,7 @@ WHOM: dict[str, tuple[Json, str]] = {
     "a wrong name of one": (call("c", "getWeather"), "alias"),
     "a name that means none": (call("c", "send_fax"), "unknown"),
     "a hidden tool": (call("c", "stripe__refund_payment"), "hidden"),
-    "a wrong name of a hidden tool": (call("c", "refund_payment"), "unknown"),
+    "a wrong name of a hidden tool": (call("c", "refund_payment"), "hidden"),
     "a custom tool that there is not": (CUSTOM, "unknown"),
 }
 

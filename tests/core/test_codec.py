@@ -1,6 +1,6 @@
 import pytest
 
-from app.core.codec import decode, encode
+from app.core.codec import decode, encode, is_deeper
 
 LOSSLESS = {
     "decimal": b'{"a":1.10}',
@@ -29,3 +29,12 @@ def test_half_of_an_emoji_goes_in_and_out() -> None:
 def test_what_is_not_json_is_a_value_error(text: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 (its subclasses vary, callers catch the base)
         decode(text)
+
+
+DEPTHS = {"1": 0, '"[["': 0, "[]": 1, "{}": 1, "[[],[1]]": 2, '{"a":{"b":[]}}': 3}
+
+
+@pytest.mark.parametrize(("text", "depth"), DEPTHS.items(), ids=DEPTHS)
+def test_the_depth_of_a_value(text: str, depth: int) -> None:
+    assert not is_deeper(decode(text), depth)
+    assert depth == 0 or is_deeper(decode(text), depth - 1)

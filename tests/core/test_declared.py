@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.core.declared import declarations, demanded, fitted
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.policy import Policy
 from app.core.terms import Terms
 from app.core.traits import PROFILES

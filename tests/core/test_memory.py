@@ -25,7 +25,7 @@ def test_a_record_survives_its_bytes(record: Record) -> None:
 
 
 def test_what_its_searches_found_is_known() -> None:
-    assert Record([EXCHANGE], mixed=EXCHANGE).found == ["get_weather", "get_weather"]
+    assert list(Record([EXCHANGE], mixed=EXCHANGE).found) == ["get_weather"]
 
 
 FOREIGN = [b"", b"x", b"[]", b"1", b'{"exchanges":1}', b'{"exchanges":[{"said":[]}]}', b"[" * 9_999]

@@ -2,8 +2,8 @@ from typing import Any
 
 from app.core.errors import Refused
 from app.core.exchange import shown
+from app.core.fold import Fold
 from app.core.mend import Mend
-from app.core.plan import Fold
 from app.core.policy import Policy
 from app.core.remedy import Sent, sent
 from tests.builders import body, dumps

@@ -6,7 +6,8 @@ import pytest
 from app.core.body import Body, Malformed
 from app.core.codec import Json
 from app.core.errors import BadRequest
-from app.core.plan import Fold, Plan, Relay, Trim, open_request
+from app.core.fold import Fold
+from app.core.plan import Plan, Relay, Trim, open_request
 from app.core.policy import Policy
 from tests.builders import CATALOG, FILLER, WEATHER, body, call, dumps, numbered, tool
 from tests.player import planned

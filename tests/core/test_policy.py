@@ -1,98 +1,55 @@
+from dataclasses import fields
+
 import pytest
 
-from app.core.codec import Json
-from app.core.policy import Policy
-from app.core.tools import parse
-from tests.builders import dumps, tool
+from app.core.policy import FIELDS, Field, Policy
 
 
-def ruled(policy: Policy, name: str = "github__create_issue", **outer: object) -> tuple[str, str]:
-    entry: Json = {**tool(name), **outer}
-    return policy.rule(parse(dumps(entry), 0), "github" if name.startswith("github") else None)
+def test_every_field_has_a_knob() -> None:
+    """All but what a request narrows: that is a policy."""
+    assert [field.name for field in fields(Policy)] == [*FIELDS, "within"]
 
 
-RULES = {
-    "default": (Policy(), {}, ("deferred", "default")),
-    "hidden by a glob": (
-        Policy(hidden=("*_issue",), direct=("*",)),
-        {},
-        ("hidden", "policy: hidden `*_issue`"),
-    ),
-    "direct by family": (
-        Policy(direct=("family:github",), deferred=("*",)),
-        {},
-        ("direct", "policy: direct `family:github`"),
-    ),
-    "a family glob": (
-        Policy(hidden=("family:git*",)),
-        {},
-        ("hidden", "policy: hidden `family:git*`"),
-    ),
-    "another family": (Policy(direct=("family:gitlab",)), {}, ("deferred", "default")),
-    "the policy before the client's mark": (
-        Policy(deferred=("github*",)),
-        {"defer_loading": False},
-        ("deferred", "policy: deferred `github*`"),
-    ),
-    "the client defers": (
-        Policy(),
-        {"name": "ask_user", "defer_loading": True},
-        ("deferred", "client: defer_loading true"),
-    ),
-    "the client keeps": (
-        Policy(),
-        {"defer_loading": False},
-        ("direct", "client: defer_loading false"),
-    ),
-    "globs tell case apart": (Policy(hidden=("GITHUB*",)), {}, ("deferred", "default")),
+@pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
+def test_a_knob_says_what_it_is_for_and_admits_its_default(field: Field) -> None:
+    assert field.knob.says.endswith(".")
+    assert field.default == getattr(Policy(), field.name)
+    if field.kind in ("integer", "number"):
+        assert field.admits(field.default)
+    if field.words:
+        assert field.default in field.words
+
+
+def test_only_what_can_be_narrowed_has_a_header() -> None:
+    assert {f.header for f in FIELDS.values() if f.knob.narrows != "never"} == {
+        *("X-Toolfold-Mode", "X-Toolfold-Strategy", "X-Toolfold-Direct", "X-Toolfold-Deferred"),
+        *("X-Toolfold-Hidden", "X-Toolfold-Limit", "X-Toolfold-Max-Searches"),
+        *("X-Toolfold-Manifest-Tokens", "X-Toolfold-Schema-Budget"),
+    }
+
+
+WANTED = {
+    "mode": "off, observe, auto or on",
+    "hidden": "a list of patterns, such as `github__*` or `family:github`",
+    "capture": "true or false",
+    "limit": "a whole number from 1 to 20",
+    "min_saving": "a number from 0 to 1",
+    "max_tools": "a whole number from 1 on",
+    "schema_budget": "off, third_party or a whole number of bytes from 100 on",
 }
 
 
-@pytest.mark.parametrize(("policy", "entry", "ruling"), RULES.values(), ids=RULES)
-def test_the_first_rule_that_matches_decides(
-    policy: Policy, entry: Json, ruling: tuple[str, str]
-) -> None:
-    name = (
-        str(entry.pop("name", "github__create_issue"))
-        if "name" in entry
-        else "github__create_issue"
-    )
-    assert ruled(policy, name, **entry) == ruling
+@pytest.mark.parametrize(("name", "wanted"), WANTED.items(), ids=WANTED)
+def test_what_a_value_has_to_be(name: str, wanted: str) -> None:
+    assert FIELDS[name].wanted == wanted
 
 
-NEVER_DEFERRED = [
-    *("ask_user", "ask_followup_question", "clarify", "request_clarification", "AskUserQuestion"),
-    *("request_user_input", "final_result", "final_result_2", "final_answer", "transfer_to_sales"),
-    *("handoff_to_agent", "Read", "write", "edit", "shell", "Bash", "grep", "glob", "todo_write"),
-    *("TodoWrite", "think", "reply", "tool_search", "call_tool"),
-]
+def test_equal_policies_are_one_key() -> None:
+    assert {Policy(hidden=("a",)): 1}[Policy(hidden=("a",))] == 1
+    assert Policy() != Policy(within=Policy())
 
 
-@pytest.mark.parametrize("name", NEVER_DEFERRED)
-def test_what_must_be_at_hand_is_direct(name: str) -> None:
-    assert ruled(Policy(), name)[0] == "direct"
-
-
-@pytest.mark.parametrize(
-    "name", ["filesystem__read_file", "readme_update", "bash_history", "tasks"]
-)
-def test_names_that_only_sound_like_it_are_deferred(name: str) -> None:
-    assert ruled(Policy(), name) == ("deferred", "default")
-
-
-def test_a_tool_that_is_no_function_stays_direct_even_where_the_policy_defers_it() -> None:
-    hosted = parse(dumps({"type": "web_search", "name": "web"}), 0)
-    assert Policy().rule(hosted, None).exposure == "direct"
-    assert Policy(deferred=("*",)).rule(hosted, None).exposure == "direct"
-    assert Policy(hidden=("web",)).rule(hosted, None).exposure == "hidden"
-
-
-def test_a_custom_tool_may_be_deferred_where_it_can_be_declared() -> None:
-    custom = parse(dumps({"type": "custom", "custom": {"name": "run_sql"}}), 0)
-    assert Policy().rule(custom, None) == ("deferred", "default")
-    assert Policy(strategy="wrap").rule(custom, None).exposure == "direct"
-
-
-def test_a_hosted_search_tool_is_replaced() -> None:
-    hosted = parse(dumps({"type": "tool_search_tool_regex_20251119", "name": "s"}), 0)
-    assert Policy(direct=("*",)).rule(hosted, None).exposure == "hidden"
+def test_what_may_hide() -> None:
+    assert not Policy().may_hide
+    assert Policy(hidden=("a",)).may_hide
+    assert Policy(default_exposure="hidden").may_hide

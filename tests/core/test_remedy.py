@@ -7,7 +7,7 @@ import pytest
 from app.core.answer import Answer
 from app.core.errors import Refused
 from app.core.exchange import Exchange
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.policy import Policy
 from app.core.remedy import Sent, is_ours, remedy, sent
 from app.core.traits import DEFAULT, PROFILES, Traits

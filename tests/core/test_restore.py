@@ -53,7 +53,7 @@ def test_discoveries_are_in_order() -> None:
     records = {conversation.keys[1] or "": Record([FOUND], ["crm__read_deal"])}
     found = restore(conversation, records, terms())
     assert found.discovered == ("crm__read_deal", "get_weather")
-    assert found.found == {"get_weather"}
+    assert found.found == {"get_weather": {}}
 
 
 def test_with_wrap_calls_are_folded_back_and_their_tool_is_shown_before() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from app.core.codec import Json
-from app.core.schema import fault
+from app.core.schema.valid import fault
 
 CITY: Json = {
     "type": "object",
@@ -58,3 +58,12 @@ def test_valid_arguments_have_no_fault(schema: Json, arguments: str) -> None:
 @pytest.mark.parametrize(("schema", "arguments", "says"), INVALID.values(), ids=INVALID)
 def test_a_fault_says_what_is_wrong(schema: Json, arguments: str, says: str) -> None:
     assert says in (fault(schema, arguments) or "")
+
+
+@pytest.mark.parametrize("padding", range(12))
+def test_a_schema_that_goes_in_circles_allows_all(padding: int) -> None:
+    """Where Python's stack ends is chance, and in Rust code that is a panic."""
+    inner: Json = {"$ref": "#/properties/a"}
+    for _ in range(padding):
+        inner = {"allOf": [inner]}
+    assert fault({"properties": {"a": {"not": inner}}}, '{"a":1}') is None

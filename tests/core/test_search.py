@@ -6,6 +6,7 @@ import pytest
 from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.catalog import compile_catalog
+from app.core.hits import Hit, Ranked
 from app.core.policy import Policy
 from app.core.search import Search, find, rank, read_search
 from app.core.shape import Shape, compile_shape
@@ -21,6 +22,8 @@ def called(arguments: str) -> Search:
 ARGUMENTS: dict[str, tuple[str, tuple[str, ...], int | None]] = {
     "as it should be": ('{"queries":["geo","map"],"limit":3}', ("geo", "map"), 3),
     "one text": ('{"queries":"geo"}', ("geo",), None),
+    "a text without end": ("{" * 5_000_000, (), None),
+    "a query without end": (json.dumps({"query": "x" * 5_000_000}), ("x" * 1_000,), None),
     "`query`": ('{"query":"geo"}', ("geo",), None),
     "`query` as a list": ('{"query":["geo","map"]}', ("geo", "map"), None),
     "`query` as an object": ('{"query":{"text":"geo"}}', ("geo",), None),
@@ -69,8 +72,8 @@ def shape(**policy: Any) -> Shape:
 def found(*queries: str, budget: int = 100_000, limit: int = 2, asked: int | None = None) -> Answer:
     known = shape()
     made = Search(Call(), queries, asked)
-    rankings = rank(made, known)
-    return find(rankings, made, known.deferred.get, (budget, lambda _: 10), limit, last=False)
+    ranked = Ranked("lexical", rank(known.catalog.index, made, known))
+    return find(ranked, made, known.deferred.get, (budget, lambda _: 10), limit, last=False)
 
 
 def test_each_query_has_its_hits_the_best_of_all_first() -> None:
@@ -100,6 +103,6 @@ def test_tools_are_whole_or_left_out_and_the_first_always_fits() -> None:
 def test_names_that_a_ranker_invents_are_dropped() -> None:
     made = Search(Call(), ("x",))
     budget = (100, lambda _: 1)
-    rankings = [["nope", "get_weather"]]
-    best = find(rankings, made, shape().deferred.get, budget, 5, last=False)
+    ranked = Ranked("http", [[Hit("nope", 2.0), Hit("get_weather", 1.0)]])
+    best = find(ranked, made, shape().deferred.get, budget, 5, last=False)
     assert list(best.names) == ["get_weather"]

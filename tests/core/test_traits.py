@@ -3,7 +3,7 @@ from typing import get_args
 
 import pytest
 
-from app.core.traits import DEFAULT, PROFILES, Profile, Traits, profile_of
+from app.core.traits import DEFAULT, PROFILES, Traits, UpstreamProfile, profile_of
 
 HOSTS = {
     "api.openai.com": "openai",
@@ -31,7 +31,7 @@ def test_the_host_says_which_profile(host: str, profile: str) -> None:
 
 
 def test_every_profile_has_its_traits() -> None:
-    assert set(PROFILES) == set(get_args(Profile))
+    assert set(PROFILES) == set(get_args(UpstreamProfile))
 
 
 NAMES = {"get_weather": True, "a-b_1": True, "n" * 64: True, "n" * 65: False, "a.b": False}

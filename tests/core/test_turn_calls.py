@@ -162,5 +162,5 @@ def test_how_the_model_came_to_know_a_tool_is_known() -> None:
         (play(reply(WEATHER_CALL), messages=history), "history"),
         (play(reply(wrapped("c1", "get_weather", {"city": "Oslo"})), **WRAP), "manifest"),
     ):
-        assert played.turn.discoveries == [("get_weather", via)]
+        assert [(one.name, one.via) for one in played.turn.discoveries] == [("get_weather", via)]
     assert play(reply("Hello")).turn.discoveries == []

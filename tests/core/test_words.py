@@ -6,11 +6,15 @@ SPLIT = {
     "snake": ("git_diff_staged", ["git", "diff", "stage"]),
     "camel": ("createPullRequest", ["creat", "pull", "request"]),
     "capitals": ("listHTTPRoutes", ["list", "http", "rout"]),
-    "kebab and dots": ("k8s.get-pod", ["k", "8s", "get", "pod"]),
-    "digits": ("listCoreV1Pods", ["list", "core", "v", "1", "pod"]),
+    "kebab and dots": ("k8s.get-pod", ["k8s", "8", "get", "pod"]),
+    "digits": ("listCoreV1Pods", ["list", "core", "v1", "1", "pod"]),
+    "letters and digits": ("base64", ["base64", "base", "64"]),
+    "a number": ("404", ["404"]),
     "accents": ("Müller café", ["muller", "cafe"]),
-    "full width": ("ＡＢＣ１", ["abc", "1"]),  # noqa: RUF001
+    "full width": ("ＡＢＣ１", ["abc1", "abc", "1"]),  # noqa: RUF001
     "Chinese": ("天气预报", ["天", "气", "预", "报", "天气", "气预", "预报"]),
+    "Chinese and English": ("查询PDF", ["查", "询", "查询", "pdf"]),
+    "Arabic": ("ابحث عن", ["ابحث", "عن"]),
     "nothing": ("_-. \u200b", []),
 }
 
@@ -20,8 +24,18 @@ def test_a_text_becomes_words(text: str, found: list[str]) -> None:
     assert words(text) == found
 
 
-def test_an_identifier_is_kept_whole_too() -> None:
-    assert words("GitHub", joins=True) == ["git", "hub", "github"]
+JOINED = {
+    "GitHub": ["git", "hub", "github"],
+    "MySQL": ["my", "sql", "mysql"],
+    "listNamespacedPod": ["list", "namespac", "pod", "listnamespacedpod"],
+    "aNameOfFiveParts": ["a", "name", "of", "five", "part"],
+    "github": ["github"],
+}
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_an_identifier_is_kept_whole_too_unless_it_is_long(text: str) -> None:
+    assert words(text, joins=True) == JOINED[text]
 
 
 def test_dropped_words_are_dropped() -> None:
@@ -29,6 +43,16 @@ def test_dropped_words_are_dropped() -> None:
     assert words("a list of users", LINKING_WORDS) == ["list", "user"]
 
 
+@pytest.mark.parametrize("word", ["create", "list", "find", "order", "open", "run", "not_a_word"])
+def test_words_that_tools_are_named_after_are_no_stop_words(word: str) -> None:
+    assert word not in STOP_WORDS
+
+
 @pytest.mark.parametrize(("one", "other"), [("pods", "pod"), ("scheduling", "schedule")])
 def test_forms_of_a_word_are_one(one: str, other: str) -> None:
     assert stem(one) == stem(other)
+
+
+def test_a_text_is_read_to_twice_its_length_however_far_its_letters_unfold() -> None:
+    unfolds = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
+    assert sum(map(len, words(unfolds * 100))) <= 200

@@ -30,6 +30,10 @@ _Validator = _extend(
     {"pattern": None, "patternProperties": None},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
+_UNREADABLE = (Unresolvable, RecursionError, ArithmeticError, TypeError, ValueError, KeyError)
+_PANIC = "PanicException"
+"""What the registry's Rust code raises, and no module exports, where a schema refers to itself
+until Python's stack ends."""
 _NOWHERE: Registry[Any] = Registry()
 """A `$ref` stays inside its tool: nothing is ever fetched."""
 
@@ -44,8 +48,10 @@ def fault(schema: Json, arguments: str) -> str | None:
         return "the arguments must be an object"
     try:
         found = next(_Validator(schema, registry=_NOWHERE).iter_errors(value), None)
-    except (Unresolvable, RecursionError, ArithmeticError, TypeError, ValueError, KeyError):
-        return None
+    except BaseException as error:
+        if isinstance(error, _UNREADABLE) or type(error).__name__ == _PANIC:
+            return None
+        raise
     return None if found is None else _sentence(found)
 
 

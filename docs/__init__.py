@@ -1,0 +1,1 @@
+"""The documentation, and the command that writes its generated parts: `python -m docs`."""

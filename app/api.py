@@ -6,19 +6,17 @@ Raw ASGI: the wrappers of a web framework cost 40% of the time of a request here
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
 
 from app.admission import Admission, Ticket
-from app.catalogs import Catalogs
-from app.core.body import Malformed
-from app.core.conversation import Conversation
+from app.core.body import Body
+from app.core.dialect.said import Known
+from app.core.dialect.speech import nothing
 from app.core.errors import Broken, ToolfoldError, TurnedAway
-from app.core.fold import Fold, fold
+from app.core.fold import Fold
 from app.core.hits import Ranked
-from app.core.plan import Plan, Relay, Trim, decide, observe, open_request, relayed
+from app.core.plan import Trim
 from app.core.policy import Policy
 from app.core.search import Search
-from app.core.shape import Shape
 from app.core.turn import Turn
 from app.drive import run
 from app.endpoints import below_base, check_hiding, is_chat, without_keys
@@ -38,9 +36,11 @@ from app.http import (
 from app.identity import Asker, Identity
 from app.learned import Learned
 from app.memory import Memory
+from app.planner import Planner
 from app.rankers.rankers import Rankers
+from app.spoken import Single, SpokenRounds, is_to_be_spoken, spoken
 from app.stores import Store
-from app.telemetry import Report, log_fault
+from app.telemetry import Report
 from app.upstream import Rounds, Upstream
 from app.writers import FRAMING, EventStream, Relayed, error_body, write_failure, write_whole
 
@@ -51,7 +51,7 @@ class Api:
     def __init__(
         self,
         upstream: Upstream,
-        catalogs: Catalogs,
+        planner: Planner,
         rankers: Rankers,
         store: Store,
         identity: Identity,
@@ -64,7 +64,7 @@ class Api:
     ) -> None:
         self._upstream = upstream
         self._store = store
-        self._catalogs = catalogs
+        self._planner = planner
         self._rankers = rankers
         self._identity = identity
         self._admission = admission
@@ -130,7 +130,7 @@ class Api:
         )
         async with cancelled_when_gone(receive):
             try:
-                planned, shape = await self._plan(raw, policy, memory)
+                planned, shape = await self._planner.plan(raw, policy, memory)
             except ToolfoldError as error:
                 report.refused(error)
                 report.status = await write_failure(send, error, report.headers(), 0)
@@ -141,39 +141,10 @@ class Api:
                 await self._turn(scope, send, target, planned, policy, memory, report)
             else:
                 content = planned.body if isinstance(planned, Trim) else raw
-                await self._relay(scope, send, target, content, report)
-
-    async def _plan(self, raw: bytes, policy: Policy, memory: Memory) -> tuple[Plan, Shape | None]:
-        """What to do with the request. Whatever goes wrong in here is no reason to lose it,
-        unless it may hold what is to be hidden."""
-        try:
-            body = open_request(raw, policy, self._catalogs.latest)
-            if isinstance(body, Relay):
-                return body, None
-            tools = body.get("tools") or b"[]"
-            shape = await self._catalogs.shape(tools, policy)
-            if policy.mode == "observe" and shape.hides:
-                policy = replace(policy, mode="off")
-                shape = await self._catalogs.shape(tools, policy)
-            decided = decide(body, policy, shape)
-            if not isinstance(decided, str):
-                return decided, shape
-            conversation = Conversation.read(body.get("messages") or b"")
-            traits = self._learned.of(body.value("model"))
-            if policy.mode == "observe":
-                return observe(fold(body, policy, shape, decided, conversation, {}, traits)), shape
-            self._rankers.warm(shape, policy)
-            records = await memory.recall(conversation.keys)
-            return fold(body, policy, shape, decided, conversation, records, traits), shape
-        except Malformed as malformed:
-            return relayed(str(malformed), policy), None
-        except ToolfoldError:
-            raise
-        except ValueError:  # a member that nobody can read: half a character, too many digits
-            return relayed("not-json", policy), None
-        except Exception as error:  # promise: a rewrite is never why a request is lost
-            log_fault("plan_failed", error)
-            return relayed("internal-error", policy), None
+                if is_to_be_spoken(content, policy):
+                    await self._speak(scope, send, target, content, policy, report)
+                else:
+                    await self._relay(scope, send, target, content, report)
 
     async def _turn(
         self,
@@ -188,8 +159,7 @@ class Api:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, policy)
         streaming = folded.body.get("stream") == b"true"
-        headers = forwarded(scope["headers"], b"identity", self._operators_key)
-        rounds = Rounds(self._upstream, target, headers, streaming=streaming)
+        rounds = self._rounds(scope, target, policy, folded.reaches, streaming=streaming)
 
         def head() -> Headers:
             report.status = 200
@@ -219,6 +189,43 @@ class Api:
             report.played(turn)
             if turn.mend.taken is not None:
                 self._learned.learn(folded.body.value("model"), turn.mend.taken)
+
+    async def _speak(
+        self,
+        scope: Scope,
+        send: Send,
+        target: bytes,
+        content: bytes,
+        policy: Policy,
+        report: Report,
+    ) -> None:
+        """A request that is not folded, to an upstream that is spoken to as text."""
+        single = Single()
+        streaming = Body(content).get("stream") == b"true"
+        rounds = self._rounds(scope, target, policy, nothing, streaming=streaming)
+
+        def head() -> Headers:
+            report.status, report.rounds = 200, single.rounds
+            return [*returned(rounds.headers, *FRAMING), *report.headers()]
+
+        stream = EventStream(send, single, head, self._patience) if streaming else None
+        try:
+            async with aclosing(single.run(rounds, content)) as reads:
+                await (write_whole(send, reads, head) if stream is None else stream.write(reads))
+        except ToolfoldError as failure:
+            report.error = type(failure).__name__
+            report.status = await write_failure(send, failure, report.headers(), single.rounds)
+        else:
+            if stream is not None:
+                await stream.end()
+
+    def _rounds(
+        self, scope: Scope, target: bytes, policy: Policy, beyond: Known, *, streaming: bool
+    ) -> Rounds | SpokenRounds:
+        """The rounds of one request, in the dialect of the upstream's model."""
+        headers = forwarded(scope["headers"], b"identity", self._operators_key)
+        rounds = Rounds(self._upstream, target, headers, streaming=streaming)
+        return spoken(rounds, policy, beyond)
 
     async def _pass_on(
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report

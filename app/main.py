@@ -18,6 +18,7 @@ from app.guard import Guard
 from app.identity import Identity
 from app.learned import Learned
 from app.lifecycle import Lifecycle, Server, listener
+from app.planner import Planner
 from app.policies import Policies
 from app.policies.watch import PolicyFile
 from app.protocol import Deadlines, strict
@@ -55,14 +56,15 @@ def create_app(settings: Settings) -> FastAPI:
         await store.aclose()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    learned = Learned(settings.traits())
     api = Api(
         upstream,
-        catalogs,
+        Planner(catalogs, rankers, learned),
         rankers,
         store,
         identity,
         _admission(settings),
-        Learned(settings.traits()),
+        learned,
         patience=settings.head_after,
         comment_after=settings.comment_after,
         operators_key=settings.operators_key.encode(),

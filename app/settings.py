@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.core.policy import (
     FIELDS,
+    Dialect,
     Exposure,
     Mode,
     Place,
@@ -87,6 +88,8 @@ class Settings(BaseSettings):
     schema_profile: Profile = knob("schema_profile")
     ranker: RankerName = knob("ranker")
     ranker_mode: RankerMode = knob("ranker_mode")
+    dialect: Dialect = knob("dialect")
+    recover: bool = knob("recover")
     capture: bool = knob("capture")
     ranker_url: str = Field(
         default="",

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from time import perf_counter
+from typing import Protocol
 
 import httpx2
 
@@ -19,7 +20,6 @@ from app.core.errors import (
     ToolfoldError,
     TurnedAway,
 )
-from app.core.turn import Turn
 from app.gather import gathered
 from app.http import Headers, Send, respond, returned, start, write
 from app.telemetry import Report
@@ -46,12 +46,18 @@ Head = Callable[[], Headers]
 when they are needed."""
 
 
+class Spending(Protocol):
+    """What wants to know that the client has its 200."""
+
+    status_is_spent: bool
+
+
 class EventStream:
     """A streamed reply. Its status waits for the first visible chunk, so that a refusal of
     any round can still have its own."""
 
     def __init__(
-        self, send: Send, turn: Turn, head: Head, patience: float, comment_after: float = 0
+        self, send: Send, turn: Spending, head: Head, patience: float, comment_after: float = 0
     ) -> None:
         """`comment_after`: seconds of silence behind which a comment says that we are still
         here; 0 for never, since some SDKs cannot read comments."""

@@ -58,11 +58,18 @@ TURNS: list[list[Json]] = [
 class Client:
     """An app's loop: it keeps what it is told and nothing else."""
 
-    def __init__(self, strategy: str, framing: Framing, records: Records | None) -> None:
+    def __init__(
+        self,
+        strategy: str,
+        framing: Framing,
+        records: Records | None,
+        dialect: str = "native",
+    ) -> None:
         self.messages: list[Json] = [{"role": "system", "content": "Be brief."}]
         self.strategy = strategy
         self.framing = framing
         self.records = records
+        self.dialect = dialect
 
     def turn(self, number: int, replies: list[Json]) -> Played:
         if self.messages[-1]["role"] != "tool":
@@ -71,7 +78,7 @@ class Client:
             *(real(one, self.strategy) for one in replies),
             framing=self.framing,
             tools=TOOLS,
-            policy={"strategy": self.strategy},
+            policy={"strategy": self.strategy, "dialect": self.dialect},
             messages=self.messages,
             records=self.records,
         )

@@ -71,8 +71,10 @@ StartProxy = Callable[..., AbstractAsyncContextManager[Proxy]]
 
 @asynccontextmanager
 async def start_proxy(*script: Scripted, **settings: Any) -> AsyncIterator[Proxy]:
-    """A Toolfold before an upstream with this script; it folds whatever can be folded."""
-    async with upstream(*script) as behind:
+    """A Toolfold before an upstream with this script; it folds whatever can be folded. Where a
+    dialect is spoken, the upstream refuses tools and only writes text."""
+    dialect = settings.get("dialect", "native")
+    async with upstream(*script, text_only="" if dialect == "native" else dialect) as behind:
         chosen = Settings(upstream_base_url=behind.url, **({"mode": "on"} | settings))
         async with running(chosen) as url, httpx2.AsyncClient(timeout=20, verify=False) as client:
             yield Proxy(url, behind, client)

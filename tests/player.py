@@ -22,8 +22,10 @@ from app.core.policy import Policy
 from app.core.search import Search, rank
 from app.core.shape import compile_shape
 from app.core.turn import Turn
-from app.drive import run
+from app.drive import Rounds, run
+from app.spoken import SpokenRounds
 from tests.builders import CATALOG, body, streamed
+from tests.textonly import as_text, refusal
 
 Reply = Json | UpstreamFailed | list[Json]
 """A completion, a failure, or a completion's chunks as they are to come."""
@@ -116,11 +118,14 @@ def play(
     assert isinstance(folded, Fold), folded
     played = Played(Turn(folded, chosen))
     played.turn.status_is_spent = begun
-    asyncio.run(_play(played, _Script(script, framing, played), folded, records))
+    rounds: Any = _Script(script, framing, played, chosen.dialect)
+    if chosen.dialect != "native":
+        rounds = SpokenRounds(rounds, chosen, folded.reaches)
+    asyncio.run(_play(played, rounds, folded, records))
     return played
 
 
-async def _play(played: Played, rounds: "_Script", folded: Fold, records: Records | None) -> None:
+async def _play(played: Played, rounds: Rounds, folded: Fold, records: Records | None) -> None:
     async def ranked(search: Search) -> Ranked:
         shape = folded.terms.shape
         hits = rank(shape.catalog.index, search, shape)
@@ -141,8 +146,11 @@ async def _play(played: Played, rounds: "_Script", folded: Fold, records: Record
 
 
 class _Script:
-    def __init__(self, script: Sequence[Reply], framing: Framing, played: Played) -> None:
+    def __init__(
+        self, script: Sequence[Reply], framing: Framing, played: Played, dialect: str
+    ) -> None:
         self._script = script
+        self._dialect = dialect
         self._framing = framing
         self._played = played
 
@@ -150,11 +158,15 @@ class _Script:
         self._played.bodies.append(request)
         self._played.requests.append(json.loads(request))
         assert len(self._played.requests) < 20, "the turn does not end"
+        if self._dialect != "native":
+            assert refusal(self._played.requests[-1]) is None
         at = min(len(self._played.requests), len(self._script)) - 1
         match self._script[at]:
             case UpstreamFailed() as failure:
                 raise failure
             case dict() as completion:
+                if self._dialect != "native":
+                    completion = as_text(completion, self._dialect)
                 for chunk in self._framing(completion):
                     yield [Chunk(chunk)]
                 yield [DONE]

@@ -10,26 +10,28 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CORE = ROOT / "app" / "core"
 SHELL = {
-    "cli": 11,
-    "views": 9,
-    "explain": 8,
-    "main": 7,
-    "api": 6,
+    "cli": 12,
+    "views": 10,
+    "explain": 9,
+    "main": 8,
+    "api": 7,
+    "planner": 6,
     "admin": 6,
     "writers": 5,
     "memory": 5,
     "rankers": 5,
-    "doctor": 8,
+    "doctor": 9,
     "admission": 3,
     "guard": 3,
     "lifecycle": 3,
-    "policy_commands": 10,
+    "policy_commands": 11,
     "tenants": 4,
     "identity": 3,
     "policies": 2,
     "endpoints": 3,
     "stores": 3,
     "drive": 3,
+    "spoken": 4,
     "upstream": 3,
     "catalogs": 3,
     "learned": 3,
@@ -103,8 +105,8 @@ def test_no_file_is_longer_than_300_lines(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 300
 
 
-WITHOUT_A_TEST_OF_THEIR_OWN = {"errors", "ranking", "wording"}
-"""The tree of errors, a package, and words: tested where they are used."""
+WITHOUT_A_TEST_OF_THEIR_OWN = {"dialect", "errors", "ranking", "wording"}
+"""The tree of errors, packages, and words: tested where they are used."""
 
 
 @pytest.mark.parametrize("name", sorted(set(ladder()) - WITHOUT_A_TEST_OF_THEIR_OWN))

@@ -1,5 +1,7 @@
 """The loop exists once: whatever the framing, both sides are told the same."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,6 +104,56 @@ def test_nothing_of_ours_reaches_the_client(script: Script, framing: Framing) ->
     told = str(played(script, framing).visible)
     assert "tool_search" not in told
     assert "'s1'" not in told
+
+
+READABLE = [
+    param
+    for param in NAMED
+    if not any(
+        word in str(param.id) for word in ("unknown", "hidden", "cannot", "never be", "direct")
+    )
+]
+"""A model that only writes text can write names and arguments that make no call of it."""
+DIALECTS = ["json_tag", "pformat"]
+
+
+def spoken(script: Script, dialect: str) -> Script:
+    replies, setup = script
+    return replies, {**setup, "policy": {**setup.get("policy", {}), "dialect": dialect}}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("script", NAMED)
+def test_every_framing_says_the_same_in_a_dialect(script: Script, dialect: str) -> None:
+    whole = played(spoken(script, dialect), buffered)
+    for cut in (1, 3, 7, 10_000):
+        same(whole, played(spoken(script, dialect), in_pieces(cut)))
+
+
+def made(result: Played) -> list[object]:
+    """The calls that the client got, but for their ids and white space."""
+    inner = [(call, call[call["type"]]) for call in result.message.get("tool_calls") or []]
+    return [
+        (one["name"], json.loads(one["arguments"]) if "arguments" in one else one["input"])
+        for _, one in inner
+    ]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("framing", [buffered, in_pieces(3)], ids=["buffered", "streamed"])
+@pytest.mark.parametrize("script", READABLE)
+def test_a_dialect_says_what_native_says(script: Script, framing: Framing, dialect: str) -> None:
+    """The same calls, words and usage; the ids are made here. Nothing of ours leaves."""
+    if dialect == "pformat" and any("town" in str(reply) for reply in script[0]):
+        pytest.skip("a position has no name that could be wrong")
+    native, other = played(script, buffered), played(spoken(script, dialect), framing)
+    assert made(other) == made(native)
+    assert (other.message.get("content") or "").split() == (
+        native.message.get("content") or ""
+    ).split()
+    assert (other.finish, other.said()["usage"]) == (native.finish, native.said()["usage"])
+    assert "tool_search" not in str(other.visible)
+    assert "tool_call>" not in str(other.visible)
 
 
 def test_a_stream_is_well_formed() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from app.core.codec import Json
 from tests.builders import dumps, events, streamed
+from tests.textonly import as_text, refusal
 
 
 @dataclass
@@ -68,7 +69,9 @@ makes one of a request."""
 class Upstream:
     """Plays its script, a reply a request, and the last one for ever."""
 
-    def __init__(self, *script: Scripted) -> None:
+    def __init__(self, *script: Scripted, text_only: str = "") -> None:
+        """`text_only`: the dialect of a model that has no tool calling and only writes text."""
+        self.text_only = text_only
         self.script: list[Scripted] = list(script)
         self.received: list[Received] = []
         self.arrived = asyncio.Event()
@@ -109,7 +112,7 @@ class Upstream:
         self.received.append(received)
         self.arrived.set()
         at = min(len(self.received), len(self.script)) - 1
-        reply = _raw(self.script[at], received)
+        reply = _raw(self.script[at], received, self.text_only)
         answer = asyncio.ensure_future(_write(writer, reply))
         gone = asyncio.ensure_future(reader.read(1))
         try:
@@ -132,9 +135,9 @@ class Upstream:
 
 
 @asynccontextmanager
-async def upstream(*script: Scripted) -> AsyncIterator[Upstream]:
+async def upstream(*script: Scripted, text_only: str = "") -> AsyncIterator[Upstream]:
     """A running upstream; `url` is its base URL."""
-    fake = Upstream(*script)
+    fake = Upstream(*script, text_only=text_only)
     server = await asyncio.start_server(fake.serve, "127.0.0.1", 0)
     fake.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
@@ -144,7 +147,7 @@ async def upstream(*script: Scripted) -> AsyncIterator[Upstream]:
         await fake.stop()
 
 
-def _raw(scripted: Scripted, received: Received) -> Raw:
+def _raw(scripted: Scripted, received: Received, text_only: str) -> Raw:
     if callable(scripted):
         scripted = scripted(received)
     if isinstance(scripted, Raw):
@@ -154,6 +157,10 @@ def _raw(scripted: Scripted, received: Received) -> Raw:
         headers = {"x-request-id": "req-1", "retry-after": "9", "x-should-retry": "false"}
         return Raw(dumps({"error": error}), scripted, "application/json", headers)
     headers = {"x-request-id": "req-1", "x-vendor": "kept"}
+    if text_only:
+        if reason := refusal(received.json):
+            return Raw(dumps({"error": {"message": reason}}), 400, "application/json", headers)
+        scripted = as_text(scripted, text_only)
     asked = received.json
     if not asked.get("stream"):
         return Raw(dumps(scripted), 200, "application/json", headers)

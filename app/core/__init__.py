@@ -32,7 +32,7 @@ Each file imports only from files that stand before it in this list (a test hold
     declared      which of the deferred tools are declared, and how
     gain          does folding pay?
     guard         what is refused where a policy hides tools
-    fold          the request as the upstream will see it
+    fold          the request as the upstream will see it, ready for its rounds
     plan          is this request our business, and what goes upstream?
     refusal       what an upstream says that refuses the form of a request
     remedy        what a refusal teaches of an upstream
@@ -41,6 +41,7 @@ Each file imports only from files that stand before it in this list (a test hold
     address       whom a call is for
     round         one upstream reply, held back until it is known whom it is for
     reply         the one reply that the rounds of a turn add up to
+    dialect       tools as text, for models that have no tool calling
     verdict       what is to be done about a call that the model got wrong
     turn          one client request, played in rounds
 """

@@ -16,6 +16,7 @@ from app.core.policy import Policy
 from app.core.restore import restore
 from app.core.shape import Shape
 from app.core.terms import Terms, our_names
+from app.core.tools import Tool, parse
 from app.core.traits import DEFAULT, Traits
 from app.core.wording import BARE
 
@@ -78,6 +79,13 @@ class Fold:
             return "an earlier search found it"
         return "the last tool, since a call is required"
 
+    def reaches(self, name: str) -> Tool | None:
+        """The tool that a call may name though it is not declared: a deferred one, or ours
+        when it may not be used any more."""
+        ours = {self.terms.bridge: self.bridge, self.terms.wrapper: self.wrapper}
+        raw = ours.get(name) if self.terms.shape.deferred else None
+        return parse(raw, 0) if raw else self.terms.reaches(name)
+
     def request(
         self,
         promoted: Sequence[str],
@@ -135,6 +143,12 @@ class Fold:
         names = dict.fromkeys((*promoted, *new))
         return fitted(names, self.kept.union(new), self.room)
 
+    def carrying(self, promoted: Iterable[str]) -> list[str]:
+        """Its promoted tools with those of another form of this request, where the upstream
+        takes them."""
+        added = filter(self.terms.declarable, promoted)
+        return fitted(dict.fromkeys((*self.promoted, *added)), self.kept, self.room)
+
     def _referred(self, exchanges: Iterable[Exchange]) -> set[str]:
         """The tools that a result loads."""
         if not self.terms.refers:
@@ -173,7 +187,9 @@ def fold(
     its turns. `barred`: tools that it has refused."""
     choice = read_choice(body.value("tool_choice"))
     bridge, wrapper = our_names(shape, conversation.called, traits)
-    terms = Terms(shape, choice, policy.strategy, bridge, wrapper, traits, barred)
+    speaks = policy.strategy != "native" or policy.dialect == "native"
+    strategy = policy.strategy if speaks else "promote"  # a mark means nothing in a text
+    terms = Terms(shape, choice, strategy, bridge, wrapper, traits, barred)
     restored = restore(conversation, records, terms)
     in_system = "system" in (policy.manifest_place, traits.manifest)
     longer = instructed(restored.raw, shape.manifest.text) if in_system else None

@@ -38,11 +38,14 @@ class Manifest(NamedTuple):
     rung: str
 
 
-def manifest(listed: Sequence[Listed], budget: int, count: Count) -> Manifest:
-    """The first rung whose text fits the budget, in tokens."""
+def manifest(
+    listed: Sequence[Listed], budget: int, count: Count, *, positional: bool = False
+) -> Manifest:
+    """The first rung whose text fits the budget, in tokens. `positional`: calls are written
+    `name[a|b]`, and so are the signatures."""
     tools = sorted(listed, key=_place)
     for rung, lines in (
-        ("signatures", _signatures(tools)),
+        ("signatures", _signatures(tools, positional)),
         ("sentences", _sentences(tools)),
         ("families", _families(tools)),
         ("examples", _examples(tools)),
@@ -53,17 +56,21 @@ def manifest(listed: Sequence[Listed], budget: int, count: Count) -> Manifest:
     return Manifest(wording.BARE.format(count=len(tools)), "count")
 
 
-def signature(tool: Tool) -> str:
+def signature(tool: Tool, *, positional: bool = False) -> str:
     """A tool's line of the first rung."""
     properties = tool.parameters.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
     stated = tool.parameters.get("required")
     required = [name for name in names if isinstance(stated, list) and name in stated]
     optional = [f"{name}?" for name in names if name not in required]
-    arguments = [clean(name)[:_LONGEST_NAME] for name in required + optional]
+    order = required + optional
+    if positional:
+        order = sorted(order, key=lambda name: name.removesuffix("?"))
+    arguments = [clean(name)[:_LONGEST_NAME] for name in order]
     if len(arguments) > _MOST_ARGUMENTS:
         arguments[_MOST_ARGUMENTS:] = ["..."]
-    return _line(f"{_name(tool)}({', '.join(arguments)})", tool)
+    form = f"[{'|'.join(arguments)}]" if positional else f"({', '.join(arguments)})"
+    return _line(f"{_name(tool)}{form}", tool)
 
 
 def sentence(text: str) -> str:
@@ -106,9 +113,9 @@ def _text(lines: Iterator[str], budget: int) -> str | None:
     return "\n".join(kept)
 
 
-def _signatures(tools: Sequence[Listed]) -> Iterator[str]:
-    yield f"{wording.SIGNATURES}:"
-    yield from (f"- {signature(one.tool)}" for one in tools)
+def _signatures(tools: Sequence[Listed], positional: bool) -> Iterator[str]:
+    yield f"{wording.POSITIONS if positional else wording.SIGNATURES}:"
+    yield from (f"- {signature(one.tool, positional=positional)}" for one in tools)
 
 
 def _sentences(tools: Sequence[Listed]) -> Iterator[str]:

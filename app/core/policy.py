@@ -14,6 +14,7 @@ Mode = Literal["off", "observe", "auto", "on"]
 """From the one that does least to the one that does most."""
 Strategy = Literal["promote", "wrap", "native"]
 Place = Literal["auto", "system"]
+Dialect = Literal["native", "json_tag", "pformat"]
 Exposure = Literal["direct", "deferred", "hidden"]
 RemoteName = Literal["embeddings", "rerank", "http"]
 RankerName = Literal["lexical", "bm25", RemoteName]
@@ -89,6 +90,10 @@ class Policy:
     ranker_mode: Annotated[
         RankerMode, Knob("Serve the ranker, serve bm25 instead, or compare both.")
     ] = "ranker"
+    dialect: Annotated[
+        Dialect, Knob("How the model speaks tools: native, or as text: json_tag or pformat.")
+    ] = "native"
+    recover: Annotated[bool, Knob("native: read calls that the model writes as text.")] = False
     capture: Annotated[bool, Knob("Let search queries into logs and traces.")] = False
     within: "Policy | None" = None
     """The policy that a request has narrowed: what that one hides stays hidden."""

@@ -94,7 +94,8 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     ruled = list(zip(tools, rulings, strict=True))
     deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
     listed = [Listed(tool, _family(tool, catalog)) for tool in deferred]
-    text = manifest(listed, policy.manifest_tokens, count)
+    positional = policy.dialect == "pformat"
+    text = manifest(listed, policy.manifest_tokens, count, positional=positional)
     name = free_name(catalog.by_name)
     wraps = policy.strategy == "wrap" and bool(deferred)
     wrapper_name = free_name(catalog.by_name, WRAPPER_NAME) if wraps else ""

@@ -74,6 +74,10 @@ class Terms:
             or self.shape.catalog.may_mean(name, lambda one: names.get(one) == "hidden")
         )
 
+    def reaches(self, name: str) -> Tool | None:
+        """The deferred tool that a name is, or can only mean."""
+        return self.admits(name) or self.meant(name)
+
     def meant(self, name: str) -> Tool | None:
         """The deferred tool that a wrong name can only mean."""
         meant = self.shape.catalog.meant(name, self.knows)

@@ -21,7 +21,6 @@ from app.core.answer import Answer
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
-from app.core.declared import fitted
 from app.core.errors import Broken, Refused, UpstreamFailed
 from app.core.exchange import Exchange
 from app.core.fold import Fold
@@ -287,10 +286,8 @@ class Turn:
             return False
         self._retried |= self.status_is_spent
         self._exhausted |= self.mend.unfolded
-        added = filter(fold.terms.declarable, self._promoted)
-        names = dict.fromkeys((*fold.promoted, *added))
         self._fold, self._terms = fold, fold.terms
-        self._promoted = fitted(names, fold.kept, fold.room)
+        self._promoted = fold.carrying(self._promoted)
         return True
 
     @property

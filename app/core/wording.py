@@ -27,6 +27,7 @@ QUERIES = (
 LIMIT = "Most tools to load for each phrase (default {default}, at most {most})."
 
 SIGNATURES = "More tools, as name(required, optional?): purpose"
+POSITIONS = "More tools, as name[first|second?]: purpose"
 SENTENCES = "More tools, as name: purpose"
 FAMILIES = (
     "More tools by family; a full name is the prefix before `:` and one of the words after it"
@@ -67,4 +68,45 @@ CALL_DIRECTLY = "`{name}` is declared to you: call it directly. Nothing was run.
 HOW_TO_CALL = (
     'The call could not be read, so nothing was run. Write it like {{"name": "...", "arguments": '
     "{{...}}}}; `{bridge}` shows a tool's parameters."
+)
+
+# The tag is shown with a space: many vocabularies hold `<tool_call>` as one special token, and
+# a model that was not trained on it cannot copy it. Measured with a 1.5B coder model: shown
+# without the space it wrote bare JSON, shown with it nearly every call stood in its tags.
+_PROTOCOL = (
+    "# Tools\n\nYou can call the tools listed below. To call one, write its name and its arguments "
+    "between these tags:\n{example}\n"
+    "- Call a tool when the request needs what it does: do not say what you would do, and do not "
+    "make up its result. Otherwise answer in plain words, without tags.\n{rules}\n"
+    "- Several calls may follow one another, each in tags of its own. Stop after the last one: "
+    "you are then told the results."
+)
+PROTOCOL_JSON_TAG = _PROTOCOL.format(
+    example='<tool_call >{"name": "TOOL_NAME", "arguments": {"ARGUMENT": "VALUE"}}</tool_call>',
+    rules="- `arguments` is a JSON object that fits the tool's `parameters`.",
+)
+PROTOCOL_PFORMAT = _PROTOCOL.format(
+    example="<tool_call >TOOL_NAME[VALUE|VALUE]</tool_call>",
+    rules=(
+        "- The list shows a tool as name[argument: type|optional?: type]. Write the values alone, "
+        "without the names of the arguments and without quotes, in the order of the list (it is "
+        "alphabetical), with `|` between them. Leave out an optional one: name[first||third]. "
+        "Without arguments: name[].\n"
+        r"- Inside a value write \| for |, \] for ] and \\ for \."
+        "\n- A tool that the list shows as name{argument: type} is called with JSON: "
+        '<tool_call >{"name": "name", "arguments": {"argument": "value"}}</tool_call>'
+    ),
+)
+REMINDER = "When a tool fits the request, your reply is its <tool_call > and nothing else."
+ONE_CALL = "Make one call at most in each reply."
+ANSWER_JSON = "When you answer without calling a tool, answer with one JSON value and nothing else."
+ANSWER_SCHEMA = (
+    "When you answer without calling a tool, answer with one JSON value and nothing else, which "
+    "fits this schema: {schema}"
+)
+CALL_REQUIRED = "You must call a tool in this reply."
+CALL_NAMED = "You must call the tool {name} in this reply."
+CALL_ALLOWED = "In this reply only these tools may be called: {names}."
+CALL_MISSING = (
+    "That reply holds no tool call that can be read. {demand} Write the call in its tags."
 )

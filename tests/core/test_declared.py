@@ -2,6 +2,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from app.core.declared import declarations, demanded, fitted
 from app.core.fold import Fold
 from app.core.policy import Policy
@@ -19,10 +21,17 @@ def terms(strategy: Any = "promote", profile: Any = "default", **members: Any) -
     return replace(plan.terms, traits=PROFILES[profile])
 
 
-def test_the_oldest_that_was_only_found_goes_first() -> None:
-    assert fitted("abcd", frozenset("a"), 3) == ["a", "c", "d"]
-    assert fitted("abcd", frozenset("abcd"), 3) == ["b", "c", "d"]
-    assert fitted("ab", frozenset(), 3) == ["a", "b"]
+CASES: dict[str, tuple[int, list[str]]] = {
+    "all fit": (4, ["a", "k", "b", "c"]),
+    "the oldest that was only found goes": (3, ["k", "b", "c"]),
+    "then the next": (1, ["k"]),
+    "and what is kept last": (0, []),
+}
+
+
+@pytest.mark.parametrize(("room", "left"), CASES.values(), ids=CASES)
+def test_as_many_as_the_upstream_takes(room: int, left: list[str]) -> None:
+    assert fitted(["a", "k", "b", "c"], frozenset({"k"}), room) == left
 
 
 def test_a_required_call_demands_the_last_tool() -> None:

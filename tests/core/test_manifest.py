@@ -45,6 +45,17 @@ RUNGS = {
 }
 
 
+def test_where_calls_are_positional_signatures_are_too() -> None:
+    text = manifest(listed(SMALL), 10_000, len, positional=True).text
+    assert text.splitlines() == [
+        "More tools, as name[first|second?]: purpose:",
+        "- github__close_issue[]: Close it",
+        "- github__create_issue[repo|title]: Create an issue in a repository",
+        "- stripe__refund_payment[cents|payment]: Give the money of a payment back",
+        "- get_weather[city|units?]: Current weather in a city",
+    ]
+
+
 @pytest.mark.parametrize(
     ("rung", "budget", "lines"), [(k, *v) for k, v in RUNGS.items()], ids=RUNGS
 )

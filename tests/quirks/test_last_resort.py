@@ -1,5 +1,6 @@
 """What folding did not cause is passed on at once; what it did is mended or undone."""
 
+import json
 from typing import Any
 
 import pytest
@@ -117,16 +118,30 @@ async def test_where_that_is_refused_too_its_refusal_is_the_clients(stream: bool
 
 
 @FRAMINGS
-async def test_what_a_policy_hides_stays_hidden_at_last(stream: bool) -> None:
-    made_ = call("c1", "get_weather", {"city": "Oslo"})
-    script: list[Any] = [refusal("tools: no"), reply("Hm. ", made_)]
+@pytest.mark.parametrize("hidden", ["get_weather", "none_of_these"])
+async def test_where_a_policy_may_hide_a_refusal_is_the_last(hidden: str, stream: bool) -> None:
+    """The client's own request, and what comes back, would be passed on unread."""
+    async with start_proxy(refusal("tools: no"), hidden=(hidden,)) as proxy:
+        response = await proxy.post(body(stream=stream))
+
+    assert (response.status_code, len(proxy.upstream.received)) == (400, 1)
+    assert (b"get_weather" in proxy.upstream.received[0].body) is (hidden != "get_weather")
+
+
+@FRAMINGS
+async def test_a_request_in_another_form_still_hides(stream: bool) -> None:
+    made = call("c1", "get_weather", {"city": "Oslo"})
+    script: list[Any] = [refusal("no tool called tool_search"), reply(made), reply("Hm.")]
     async with start_proxy(*script, hidden=("get_weather",)) as proxy:
         response = await proxy.post(body(stream=stream))
 
     told = seen(response)
-    assert (told.text, told.calls, told.finishes) == ("Hm. ", [], ["stop"])
-    assert b"get_weather" not in proxy.upstream.received[-1].body
-    assert len(proxy.upstream.received[-1].tools) == len(CATALOG) - 1
+    assert (told.text, told.calls, told.finishes) == ("Hm.", [], ["stop"])
+    assert [one.tools for one in proxy.upstream.received] == [
+        *(["tool_search"], ["find_tools"], ["find_tools"]),
+    ]
+    declared = [json.dumps(one["tools"]) for one in proxy.upstream.requests]
+    assert not any("get_weather" in tools for tools in declared)
 
 
 @FRAMINGS

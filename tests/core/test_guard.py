@@ -152,7 +152,7 @@ TWO_WAYS = dumps(DEFERRED).replace(b'"tools"', b'"tools": [], "tools"')
 NAMESPACES: dict[str, bytes] = {
     "that goes as it is": body([*FILLER, GROUP]),
     "in another spelling": body([*FILLER, {**DEFERRED, "Tools": []}]),
-    "with its tools twice": body([*FILLER, 1]).replace(b", 1]", b", " + TWO_WAYS + b"]"),
+    "with its tools twice": body([*FILLER, GROUP]).replace(dumps(GROUP), TWO_WAYS),
 }
 
 

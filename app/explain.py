@@ -11,6 +11,7 @@ from app.core.calls import Call
 from app.core.catalog import Count, compile_catalog
 from app.core.codec import decode
 from app.core.conversation import Conversation
+from app.core.dialect.catalog import script
 from app.core.errors import BadRequest
 from app.core.fold import Fold, fold
 from app.core.hits import Ranked
@@ -104,10 +105,10 @@ def explain(raw: bytes, policy: Policy, count: Count, traits: Traits = DEFAULT) 
         if isinstance(body, Relay):
             return Explained(body, None)
         catalog = compile_catalog(body.get("tools") or b"[]", count)
-        shape = compile_shape(catalog, policy, count)
+        shape = compile_shape(catalog, policy, count, script(policy.dialect))
         if policy.mode == "observe" and shape.hides:
             policy = replace(policy, mode="off")
-            shape = compile_shape(catalog, policy, count)
+            shape = compile_shape(catalog, policy, count, script(policy.dialect))
         decided = decide(body, policy, shape)
         known = None if catalog.fault else shape
         if not isinstance(decided, str):

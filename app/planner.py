@@ -6,7 +6,8 @@ from app.catalogs import Catalogs
 from app.core.body import Malformed
 from app.core.conversation import Conversation
 from app.core.errors import ToolfoldError
-from app.core.fold import fold
+from app.core.fold import Fold, fold
+from app.core.mend import Mend
 from app.core.plan import Plan, Relay, decide, observe, open_request, relayed
 from app.core.policy import Policy
 from app.core.shape import Shape
@@ -55,3 +56,8 @@ class Planner:
         except Exception as error:  # promise: a rewrite is never why a request is lost
             log_fault("plan_failed", error)
             return relayed("internal-error", policy), None
+
+    def learn(self, folded: Fold, mend: Mend) -> None:
+        """Take in what the turn of this request has taught of the upstream."""
+        if mend.taken is not None:
+            self._learned.learn(folded.body.value("model"), mend.taken)

@@ -36,6 +36,7 @@ SHELL = {
     "catalogs": 3,
     "learned": 3,
     "telemetry": 4,
+    "trace": 2,
     "tokens": 3,
     "settings": 3,
     "http": 2,

@@ -113,7 +113,7 @@ async def test_a_search_that_finds_nothing_says_so(kind: str, stream: bool) -> N
 @pytest.mark.parametrize("store", ["memory", "none"])
 async def test_a_conversation_keeps_what_was_loaded(kind: str, store: str, stream: bool) -> None:
     script = [reply(search("s1", "weather city")), reply(OSLO), reply("It rains.")]
-    settings = {"strategy": "native", "upstream_profile": kind, "store": store}
+    settings: dict[str, Any] = {"strategy": "native", "upstream_profile": kind, "store": store}
     async with start_proxy(server(kind, *script), **settings) as proxy:
         await proxy.post(body(stream=stream))
         asked = request(stream=stream)
@@ -148,7 +148,7 @@ async def test_a_wrong_blind_call_is_played_again_with_the_tool_loaded(
 @SERVERS
 async def test_a_named_tool_is_loaded_and_a_hidden_one_is_nowhere(kind: str, stream: bool) -> None:
     choice = {"type": "function", "function": {"name": "get_weather"}}
-    settings = {"strategy": "native", "upstream_profile": kind}
+    settings: dict[str, Any] = {"strategy": "native", "upstream_profile": kind}
     async with start_proxy(server(kind, reply(OSLO)), hidden=("crm__*",), **settings) as proxy:
         await proxy.post(body(stream=stream, tool_choice=choice))
 
@@ -160,7 +160,7 @@ async def test_a_named_tool_is_loaded_and_a_hidden_one_is_nowhere(kind: str, str
 @FRAMINGS
 async def test_an_upstream_that_does_not_know_marks_gets_none(stream: bool) -> None:
     """The profile is the operator's word; where it is wrong, promotion serves all the same."""
-    settings = {"strategy": "native", "upstream_profile": "vllm"}
+    settings: dict[str, Any] = {"strategy": "native", "upstream_profile": "vllm"}
     script = [reply(search("s1", "weather city")), reply(OSLO)]
     async with start_proxy(server("plain", *script), **settings) as proxy:
         first = await proxy.post(body(stream=stream))
@@ -176,7 +176,7 @@ async def test_an_upstream_that_does_not_know_marks_gets_none(stream: bool) -> N
 
 @FRAMINGS
 async def test_an_upstream_that_knows_no_references_has_marks_taken_off(stream: bool) -> None:
-    settings = {"strategy": "native", "upstream_profile": "vllm"}
+    settings: dict[str, Any] = {"strategy": "native", "upstream_profile": "vllm"}
 
     def answer(received: Received) -> Json | Raw:
         if referred(received.json):
@@ -195,7 +195,7 @@ async def test_an_upstream_that_knows_no_references_has_marks_taken_off(stream: 
 @FRAMINGS
 @pytest.mark.parametrize("profile", ["openai", "default", "llamacpp"])
 async def test_elsewhere_native_is_promotion(profile: str, stream: bool) -> None:
-    settings = {"strategy": "native", "upstream_profile": profile}
+    settings: dict[str, Any] = {"strategy": "native", "upstream_profile": profile}
     async with start_proxy(reply("Hi"), **settings) as proxy:
         await proxy.post(body([*CATALOG, tool("think")], stream=stream))
 

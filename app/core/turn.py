@@ -18,6 +18,7 @@ from typing import Literal
 from app.core import verdict
 from app.core.address import Addressee, addressee, open_wrapped, relayed
 from app.core.answer import Answer
+from app.core.bill import Played
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
@@ -50,6 +51,8 @@ class Turn:
         """Searches that were charged for."""
         self.answered: list[Searched] = []
         """Searches that were answered with a ranking."""
+        self.played: list[Played] = []
+        """The rounds that are over."""
         self.discoveries: list[verdict.Discovery] = []
         """The calls of deferred tools that the client got, once the turn has ended."""
         self.mend = Mend()
@@ -115,7 +118,7 @@ class Turn:
             self._play_again(tools)
         elif refusal and self._mended(refusal):
             self._outcome = "again"
-        elif self.status_is_spent and self.rounds > 1 and self._may_retry():
+        elif self.status_is_spent and self.rounds > 1 and self._may_retry:
             self._retried = True
             self._outcome = "again"
         else:
@@ -139,19 +142,17 @@ class Turn:
         budget = (self._policy.result_tokens, self._cost)
         found = find(ranked, search, self._terms.admits, budget, self._policy.limit, last=last)
         self.searched += 1
-        made = Searched(search.call.id, search.queries, found.names, found.unmatched, ranked)
-        self.answered.append(made)
+        told = search.call.id, search.queries, found.names, found.unmatched, ranked
+        self.answered.append(Searched(*told))
         self._answers[search.call] = found
         self._promoted = self._fold.promoting(self._promoted, found.names)
 
     def record(self) -> tuple[str, Record] | None:
         """What is to be remembered of a turn that has ended, once, under its key."""
         round = self._round
-        if round is None or self._outcome != "end" or self._is_recorded:
+        if round is None or self._outcome != "end" or self._is_recorded or self.mend.unfolded:
             return None
         self._is_recorded = True
-        if self.mend.unfolded:
-            return None
         self.discoveries = verdict.discoveries(self._fold, self._reply.told, self._exchanges)
         mixed = self._mixed(round)
         promoted = [name for name in self._promoted if name not in self._fold.promoted]
@@ -228,14 +229,14 @@ class Turn:
         if unknown:
             self._unknown_rounds += 1
             self._exhausted = not spared
-            self._answers |= {
-                c: verdict.refuse(c, self._addressee(c), self._terms) for c in unknown
-            }
+            for call in unknown:
+                self._answers[call] = verdict.refuse(call, self._addressee(call), self._terms)
         return "continue"
 
     # -- between rounds -----------------------------------------------------
 
     def _close(self, round: Round) -> None:
+        self.played.append(round.played)
         if self._outcome is None:
             self.fail(Broken("The upstream ended its reply before it was complete."))
         if self._outcome == "again" and round.is_empty:
@@ -256,9 +257,8 @@ class Turn:
 
     def _mixed(self, round: Round) -> Exchange | None:
         """The last round, where it holds answered searches beside calls for the client."""
-        if not self._answers or not any(round.leaves.values()):
-            return None
-        return round.exchange(self._answers)
+        is_mixed = self._answers and any(round.leaves.values())
+        return round.exchange(self._answers) if is_mixed else None
 
     def _play_again(self, tools: Sequence[Tool]) -> None:
         """Show these tools and let the round be played as if they had been there."""
@@ -277,7 +277,7 @@ class Turn:
     def _mended(self, refusal: Refused) -> bool:
         """Whether the round can be played in another form; once the client has its 200, that
         is the one retry."""
-        if self.status_is_spent and (self.rounds == 1 or not self._may_retry()):
+        if self.status_is_spent and (self.rounds == 1 or not self._may_retry):
             return False
         unseen = not self.status_is_spent and not self._reply.begun
         what = sent(self._fold, self._promoted, self._exchanges, calling=self._calling)
@@ -295,5 +295,6 @@ class Turn:
         """Whether the model may call: not when its searches are used up, unless it has to."""
         return not self._exhausted or self._terms.choice.required
 
+    @property
     def _may_retry(self) -> bool:
         return not self._retried and not self._reply.told

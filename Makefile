@@ -13,7 +13,7 @@ IMAGE ?= toolfold
 # The extras that the image has, as its Dockerfile says.
 EXTRAS := $(shell sed -n 's/^ARG EXTRAS=//p' Dockerfile)
 
-.PHONY: demo test check run bench dialects docs ops soak fuzz image sbom deploy-check clean
+.PHONY: demo test check run bench dialects live live-local docs ops soak fuzz image sbom deploy-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -75,6 +75,14 @@ deploy-check: $(VENV)/dev.stamp
 	$(SUDO) apt-get install -y -qq --no-install-recommends \
 	  buildah mmdebstrap kubernetes-client prometheus haproxy systemd
 	$(BIN)/pytest tests/deploy -rs
+
+# Against a real model: LIVE_BASE_URL, LIVE_MODEL and LIVE_API_KEY say where (see bench/live).
+live: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.live
+
+# With a small real model on this machine; skips where its packages are not to be had.
+live-local: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.live.local
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -14,8 +14,9 @@ from app.core.chunks import Chunk
 from app.core.dialect.said import Known
 from app.core.dialect.speech import nothing
 from app.core.errors import Broken, ToolfoldError, TurnedAway
+from app.core.fold import Fold
 from app.core.hits import Ranked
-from app.core.plan import Fold, Trim
+from app.core.plan import Trim
 from app.core.policy import Policy
 from app.core.search import Search
 from app.core.turn import Turn
@@ -43,14 +44,7 @@ from app.telemetry import Report
 from app.telemetry.sniffer import Sniffer
 from app.telemetry.telemetry import Telemetry
 from app.upstream import Rounds, Upstream
-from app.writers import (
-    FRAMING,
-    EventStream,
-    Relayed,
-    write_failure,
-    write_not_found,
-    write_whole,
-)
+from app.writers import FRAMING, EventStream, Relayed, write_failure, write_not_found, write_whole
 
 
 class Api:
@@ -168,7 +162,10 @@ class Api:
             return await self._rankers.rank(search, folded.terms.shape, policy)
 
         reads = run(turn, rounds, rank, memory.remember)
-        await self._tell(send, turn, rounds, reads, report)
+        try:
+            await self._tell(send, turn, rounds, reads, report)
+        finally:
+            self._planner.learn(folded, turn.mend)
 
     async def _speak(
         self,
@@ -241,7 +238,6 @@ class Api:
         lengths = [h for h in scope["headers"] if h[0] == b"content-length"]
         chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
         read = asyncio.Event()
-
         sniffer = Sniffer()
 
         async def upload() -> AsyncIterator[bytes]:

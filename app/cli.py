@@ -98,7 +98,7 @@ def explain_command(
     try:
         resolved = resolve(settings, tenant, header or [])
         raw = read_request(request, sys.stdin.buffer)
-        explained = explain(raw, resolved.policy, load_counter())
+        explained = explain(raw, resolved.policy, load_counter(), settings.traits())
     except (Unreadable, BadRequest, Denied) as fault:
         fail(str(fault) if isinstance(fault, Unreadable) else fault.message)
     except Invalid as invalid:

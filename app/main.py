@@ -20,6 +20,7 @@ from app.breaker import Breaker
 from app.catalogs import Catalogs
 from app.guard import Guard
 from app.identity import Identity
+from app.learned import Learned
 from app.lifecycle import Lifecycle, Server, listener
 from app.planner import Planner
 from app.policies import Policies
@@ -72,7 +73,7 @@ def create_app(settings: Settings, telemetry: Telemetry | None = None) -> FastAP
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     api = Api(
         upstream,
-        Planner(catalogs, rankers),
+        Planner(catalogs, rankers, Learned(settings.traits())),
         rankers,
         store,
         identity,

@@ -29,6 +29,7 @@ from app.core.policy import (
 )
 from app.core.schema.budget import SchemaBudget, read_schema_budget
 from app.core.schema.profiles import Profile
+from app.core.traits import PROFILES, Traits, UpstreamProfile, profile_of
 
 Words = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -49,6 +50,10 @@ class Settings(BaseSettings):
     upstream_base_url: str = Field(
         default="https://api.openai.com/v1",
         description="The API to send requests to, as a base URL.",
+    )
+    upstream_profile: Literal["auto", UpstreamProfile] = Field(
+        default="auto",
+        description="What is known of that API: auto (by its host), or a profile of upstreams.md.",
     )
     host: str = Field(default="127.0.0.1", description="Address that apps connect to.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port that apps connect to.")
@@ -214,6 +219,12 @@ class Settings(BaseSettings):
         if parts.query or parts.fragment or parts.username:
             raise ValueError("must not hold a query, a fragment or credentials")
         return value.rstrip("/")
+
+    def traits(self) -> Traits:
+        """What is known of the upstream."""
+        host = urlsplit(self.upstream_base_url).hostname or ""
+        named = self.upstream_profile
+        return PROFILES[profile_of(host) if named == "auto" else named]
 
     @classmethod
     def settings_customise_sources(

@@ -35,6 +35,7 @@ SHELL = {
     "spoken": 4,
     "upstream": 3,
     "catalogs": 3,
+    "learned": 3,
     "telemetry": 4,
     "trace": 2,
     "tokens": 3,

@@ -14,6 +14,7 @@ from playwright.async_api import Browser, Page, async_playwright
 from tests.builders import CATALOG, body, call, reply, search, tool
 from tests.replica import Replica, serving
 from tests.telemetry.conversations import FOUND_AND_CALLED, QUESTION
+from tests.upstream import Scripted
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="`chromium` is not installed")
@@ -74,12 +75,17 @@ async def stats(replica: Replica) -> Any:
     return (await replica.client.get(replica.admin + "/stats.json")).json()
 
 
+def conversations(times: int) -> list[Scripted]:
+    """The upstream's side of `converse`."""
+    return [*FOUND_AND_CALLED * times, reply("Hello"), 500]
+
+
 async def converse(replica: Replica, times: int) -> None:
-    """Conversations that are folded, one that has no tools, and one that is refused."""
+    """Requests that are folded, one without tools, and one that fails."""
     for _ in range(times):
         assert (await replica.post(body(model="gpt-x"))).status_code == 200
-    await replica.post(body([]))
-    await replica.post(b"{")
+    assert (await replica.post(body([]))).status_code == 200
+    assert (await replica.post(body([]))).status_code == 500
 
 
 def rounded(values: Iterable[float]) -> list[float]:
@@ -141,7 +147,7 @@ async def is_true(page: Page, told: Any) -> None:
 
 
 async def test_it_is_true_and_whole_at_every_width_in_both_schemes() -> None:
-    async with chromium() as browser, serving(*FOUND_AND_CALLED * 8, port=0) as replica:
+    async with chromium() as browser, serving(*conversations(8)) as replica:
         await converse(replica, 8)
         told = await stats(replica)
         assert told["totals"]["folded"] == 8
@@ -159,20 +165,22 @@ async def test_it_is_true_and_whole_at_every_width_in_both_schemes() -> None:
 
 
 async def test_it_follows_without_reload_and_says_when_it_cannot() -> None:
-    async with chromium() as browser, serving(*FOUND_AND_CALLED) as replica:
-        async with shown(browser, replica) as (page, said):
-            assert await page.locator("#welcome").is_visible()
-            assert "First" not in await page.locator("#requests-sum").inner_text()
-            await converse(replica, 1)
-            await page.wait_for_selector('#requests-sum data[value="3"]')
-            assert not await page.locator("#welcome").is_visible()
-            assert said == []
-            replica.process.kill()
-            await page.wait_for_selector("#state.lost")
-            assert await page.locator("#said").inner_text() == (
-                "Cannot reach Toolfold; trying again. Last answer:"
-            )
-            assert await numbers(page, "#requests-sum") == [3]
+    async with (
+        chromium() as browser,
+        serving(*conversations(1)) as replica,
+        shown(browser, replica) as (page, said),
+    ):
+        assert await page.locator("#welcome").is_visible()
+        await converse(replica, 1)
+        await page.wait_for_selector('#requests-sum data[value="3"]')
+        assert not await page.locator("#welcome").is_visible()
+        assert said == []
+        replica.process.kill()
+        await page.wait_for_selector("#state.lost")
+        assert await page.locator("#said").inner_text() == (
+            "Cannot reach Toolfold; trying again. Last answer:"
+        )
+        assert await numbers(page, "#requests-sum") == [3]
 
 
 async def test_it_asks_nothing_while_it_is_hidden_or_paused() -> None:
@@ -233,15 +241,18 @@ async def test_the_browser_itself_refuses_markup_and_other_scripts() -> None:
         } catch (error) { return error.name; }
         return String(window.ran);
     }"""
-    async with chromium() as browser, serving(reply("Hello")) as replica:
-        async with shown(browser, replica) as (page, said):
-            assert await page.evaluate(tries, "markup") == "TypeError"
-            assert await page.evaluate(tries, "script") in ("TypeError", "undefined")
-            assert said
+    async with (
+        chromium() as browser,
+        serving(reply("Hello")) as replica,
+        shown(browser, replica) as (page, said),
+    ):
+        assert await page.evaluate(tries, "markup") == "TypeError"
+        assert await page.evaluate(tries, "script") in ("TypeError", "undefined")
+        assert said
 
 
 async def test_a_keyboard_gets_everywhere_and_sees_where_it_is() -> None:
-    async with chromium() as browser, serving(*FOUND_AND_CALLED * 8) as replica:
+    async with chromium() as browser, serving(*conversations(16)) as replica:
         await converse(replica, 16)
         async with shown(browser, replica) as (page, _):
             stops = []
@@ -258,7 +269,8 @@ async def test_a_keyboard_gets_everywhere_and_sees_where_it_is() -> None:
             "Skip to the numbers",
             "Pause",
             "The chart as a table",
-            "Show all 18",
+            "Show all 18",  # tools that were never found
+            "Show all 18",  # requests
             "stats.json",
             "metrics",
         ]

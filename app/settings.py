@@ -1,5 +1,6 @@
 """What the environment says: every `TOOLFOLD_*` variable, checked, all problems at once."""
 
+import os
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -282,3 +283,12 @@ class Settings(BaseSettings):
     def policy(self) -> Policy:
         """The policy that these settings make."""
         return Policy(**{name: getattr(self, name) for name in FIELDS})
+
+
+def strangers() -> list[str]:
+    """Variables that look like settings and are none: misspelt, or of another version."""
+    prefix = Settings.model_config["env_prefix"]
+    known = {prefix + name.upper() for name in Settings.model_fields}
+    return sorted(
+        name for name in os.environ if name.upper().startswith(prefix) and name.upper() not in known
+    )

@@ -1,6 +1,7 @@
 """What the documentation takes from the code, so that it cannot say anything else."""
 
 import json
+import re
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -10,6 +11,7 @@ from app.settings import Settings
 from app.telemetry.instruments import COUNTERS, GAUGES, HISTOGRAMS
 
 ROOT = Path(__file__).parent.parent
+_VALUES = "deploy/helm/toolfold/values.schema.json"
 _SETTINGS = """\
 # Settings
 
@@ -54,6 +56,7 @@ def generated() -> dict[str, str]:
         "docs/metrics.md": _metrics(),
         "docs/policy.md": document(),
         "docs/settings.md": _settings(),
+        _VALUES: _values((ROOT / _VALUES).read_text()),
     }
 
 
@@ -84,6 +87,14 @@ def _example() -> str:
         for name, default, meaning in _fields()
     )
     return _EXAMPLE + "".join(lines)
+
+
+def _values(schema: str) -> str:
+    """The schema of the chart's values, with the names of `settings`; secrets are not values."""
+    fields = Settings.model_fields.items()
+    names = [name for name, field in fields if field.annotation is not SecretStr]
+    listed = json.dumps(names, indent=2).replace("\n", "\n" + " " * 8)
+    return re.sub(r'(?<="propertyNames": {\n        "enum": )\[[^]]*]', listed, schema)
 
 
 def _fields() -> list[tuple[str, str, str]]:

@@ -195,6 +195,8 @@ class Report:
     @property
     def search_tokens(self) -> int | None:
         """What the rounds behind the first cost, where that is known."""
+        if self.decision != "folded":
+            return 0
         return search_tokens(self.played) if len(self.played) == self.rounds else None
 
     @property

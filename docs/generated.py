@@ -1,14 +1,17 @@
 """What the documentation takes from the code, so that it cannot say anything else."""
 
 import json
-from pathlib import Path
 
 from pydantic import SecretStr
 
 from app.policies.reference import document, schema
 from app.settings import Settings
+from docs.blocks import ROOT
+from docs.diagram import diagram
+from docs.picture import picture
 
-ROOT = Path(__file__).parent.parent
+__all__ = ["ROOT", "generated"]
+
 _SETTINGS = """\
 # Settings
 
@@ -29,8 +32,10 @@ def generated() -> dict[str, str]:
     return {
         ".env.example": _example(),
         "app/policies/policy.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "docs/before-and-after.svg": picture(),
         "docs/policy.md": document(),
         "docs/settings.md": _settings(),
+        "docs/turn.md": diagram(),
     }
 
 

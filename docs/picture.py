@@ -36,6 +36,7 @@ aria-labelledby="title" font-family="ui-sans-serif, system-ui, sans-serif">
 <path class="many" d="{before_cells}"/>
 <path class="few" d="{after_cells}"/>
 <path class="line" d="{lines}"/>
+<text class="ink" x="488" y="67" font-size="14" font-family="ui-monospace, monospace">{search}</text>
 <g font-size="14"><text class="soft" x="17" y="240">{before}</text>
 <text class="soft" x="467" y="240">{after}</text></g>
 <g font-size="14" font-weight="600"><text class="ink" x="17" y="272">{before_tokens} prompt tokens\
@@ -60,6 +61,7 @@ def picture() -> str:
     folded = f"{declared} tool and a list of the others, {len(sent) / 1000:,.0f} kB"
     return _PAGE.format(
         title=f"{words}, {before:,} prompt tokens; with Toolfold {folded}, {after:,} prompt tokens",
+        search=plan.terms.bridge,
         before=words,
         after=folded,
         before_tokens=f"{before:,}",

@@ -4,11 +4,13 @@ Raw ASGI: the wrappers of a web framework cost 40% of the time of a request here
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing
+from time import perf_counter
 
 from app.admission import Admission, Ticket
 from app.core.body import Body
+from app.core.chunks import Chunk
 from app.core.dialect.said import Known
 from app.core.dialect.speech import nothing
 from app.core.errors import Broken, ToolfoldError, TurnedAway
@@ -28,7 +30,6 @@ from app.http import (
     body_parts,
     cancelled_when_gone,
     forwarded,
-    respond,
     returned,
     write,
 )
@@ -39,8 +40,17 @@ from app.rankers.rankers import Rankers
 from app.spoken import Single, SpokenRounds, is_to_be_spoken, spoken
 from app.stores import Store
 from app.telemetry import Report
+from app.telemetry.sniffer import Sniffer
+from app.telemetry.telemetry import Telemetry
 from app.upstream import Rounds, Upstream
-from app.writers import FRAMING, EventStream, Relayed, error_body, write_failure, write_whole
+from app.writers import (
+    FRAMING,
+    EventStream,
+    Relayed,
+    write_failure,
+    write_not_found,
+    write_whole,
+)
 
 
 class Api:
@@ -56,6 +66,7 @@ class Api:
         admission: Admission,
         *,
         patience: float,
+        telemetry: Telemetry,
         comment_after: float,
         operators_key: bytes = b"",
     ) -> None:
@@ -66,23 +77,25 @@ class Api:
         self._identity = identity
         self._admission = admission
         self._patience = patience
+        self._telemetry = telemetry
         self._comment_after = comment_after
         self._operators_key = operators_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        report = Report(scope["path"])
+        report = self._telemetry.begin(scope)
+        send = report.counting(send)
         try:
             with self._admission.ticket() as ticket:
                 await self._serve(scope, receive, send, ticket, report)
         except TurnedAway as error:
-            report.error = error.code
+            report.error = report.turned_away = error.code
             waits = any(name == b"expect" for name, _ in scope["headers"])
             closing = [(b"connection", b"close")] if waits else []
             report.status = await write_failure(send, error, [*report.headers(), *closing], 0)
         except ClientGone:
             report.error = "client_gone"
         finally:
-            report.log()
+            self._telemetry.end(report)
 
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, ticket: Ticket, report: Report
@@ -90,7 +103,7 @@ class Api:
         """Find out who asks for what."""
         target = below_base(scope)
         if target is None:
-            await _not_found(send, report)
+            report.status = await write_not_found(send)
             return
         try:
             asker = self._identity.of(scope)
@@ -120,6 +133,7 @@ class Api:
         report: Report,
     ) -> None:
         raw = await ticket.body(receive, scope["headers"])
+        report.read(raw)
         policy = asker.policy
         memory = Memory(
             self._store, scope["headers"], asker.tenant.name, query=scope["query_string"]
@@ -155,34 +169,14 @@ class Api:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, policy)
         streaming = folded.body.get("stream") == b"true"
-        rounds = self._rounds(scope, target, policy, folded.reaches, streaming=streaming)
-
-        def head() -> Headers:
-            report.status = 200
-            report.played(turn)
-            kept = returned(rounds.headers, *FRAMING)
-            return [*kept, *report.headers(searches=not streaming)]
+        rounds = self._rounds(scope, target, policy, folded.reaches, report, streaming=streaming)
 
         async def rank(search: Search) -> Ranked:
+            report.ranked_at.append(perf_counter())
             return await self._rankers.rank(search, folded.terms.shape, policy)
 
-        waits = self._patience, self._comment_after
-        stream = EventStream(send, turn, head, *waits) if streaming else None
-        try:
-            async with aclosing(run(turn, rounds, rank, memory.remember)) as reads:
-                if stream is None:
-                    await write_whole(send, reads, head)
-                else:
-                    await stream.write(reads)
-        except ToolfoldError as failure:
-            report.error = type(failure).__name__
-            ours = report.headers()
-            report.status = await write_failure(send, failure, ours, turn.rounds)
-        else:
-            if stream is not None:
-                await stream.end()
-        finally:
-            report.played(turn)
+        reads = run(turn, rounds, rank, memory.remember)
+        await self._tell(send, turn, rounds, reads, report, streaming=streaming)
 
     async def _speak(
         self,
@@ -196,30 +190,64 @@ class Api:
         """A request that is not folded, to an upstream that is spoken to as text."""
         single = Single()
         streaming = Body(content).get("stream") == b"true"
-        rounds = self._rounds(scope, target, policy, nothing, streaming=streaming)
-
-        def head() -> Headers:
-            report.status, report.rounds = 200, single.rounds
-            return [*returned(rounds.headers, *FRAMING), *report.headers()]
-
-        stream = EventStream(send, single, head, self._patience) if streaming else None
-        try:
-            async with aclosing(single.run(rounds, content)) as reads:
-                await (write_whole(send, reads, head) if stream is None else stream.write(reads))
-        except ToolfoldError as failure:
-            report.error = type(failure).__name__
-            report.status = await write_failure(send, failure, report.headers(), single.rounds)
-        else:
-            if stream is not None:
-                await stream.end()
+        rounds = self._rounds(scope, target, policy, nothing, report, streaming=streaming)
+        reads = single.run(rounds, content)
+        await self._tell(send, single, rounds, reads, report, streaming=streaming)
 
     def _rounds(
-        self, scope: Scope, target: bytes, policy: Policy, beyond: Known, *, streaming: bool
+        self,
+        scope: Scope,
+        target: bytes,
+        policy: Policy,
+        beyond: Known,
+        report: Report,
+        *,
+        streaming: bool,
     ) -> Rounds | SpokenRounds:
         """The rounds of one request, in the dialect of the upstream's model."""
         headers = forwarded(scope["headers"], b"identity", self._operators_key)
-        rounds = Rounds(self._upstream, target, headers, streaming=streaming)
+        rounds = Rounds(self._upstream, target, headers, report.trace, streaming=streaming)
         return spoken(rounds, policy, beyond)
+
+    async def _tell(
+        self,
+        send: Send,
+        turn: Turn | Single,
+        rounds: Rounds | SpokenRounds,
+        reads: AsyncGenerator[list[Chunk], None],
+        report: Report,
+        *,
+        streaming: bool,
+    ) -> None:
+        """Pass on what the client may see, in its framing."""
+        report.streams = streaming
+
+        def note() -> None:
+            if isinstance(turn, Turn):
+                report.played_by(turn)
+            else:
+                report.rounds = turn.rounds
+
+        def head() -> Headers:
+            report.status = 200
+            note()
+            kept = returned(rounds.headers, *FRAMING)
+            return [*kept, *report.headers(whole=not streaming)]
+
+        waits = self._patience, self._comment_after
+        stream = EventStream(send, turn, head, *waits) if streaming else None
+        try:
+            async with aclosing(reads):
+                await (write_whole(send, reads, head) if stream is None else stream.write(reads))
+        except ToolfoldError as failure:
+            report.error = type(failure).__name__
+            report.status = await write_failure(send, failure, report.headers(), turn.rounds)
+        else:
+            if stream is not None:
+                await stream.end()
+                report.error = stream.failure
+        finally:
+            note()
 
     async def _pass_on(
         self, scope: Scope, receive: Receive, send: Send, target: bytes, report: Report
@@ -229,9 +257,13 @@ class Api:
         chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
         read = asyncio.Event()
 
+        sniffer = Sniffer()
+
         async def upload() -> AsyncIterator[bytes]:
             async for part in body_parts(receive):
+                sniffer.feed(part)
                 yield part
+            report.bytes_in, report.unfolded = sniffer.size, sniffer.tools
             read.set()
 
         if lengths or chunked:
@@ -256,24 +288,15 @@ class Api:
         kept = forwarded(scope["headers"], None, self._operators_key)
         headers = [*kept, *(lengths or [])]
         relayed = Relayed(send, report)
-        until = self._upstream.deadline()
+        call = report.trace.call()
+        headers = report.trace.headers(headers, call)
+        method, until = scope["method"], self._upstream.deadline()
         try:
             async with self._upstream.open(
-                scope["method"], target, headers, content, until
+                method, target, headers, content, until, call
             ) as response:
                 await relayed.copy(response, until)
         except Broken as failure:
             await relayed.fail(failure)
         else:
             await write(send, b"", more=False)
-
-
-async def _not_found(send: Send, report: Report) -> None:
-    report.status = 404
-    body = error_body(
-        "Nothing is served here: requests go below `/v1`, as in `/v1/chat/completions`.",
-        "invalid_request_error",
-        None,
-        "not_found",
-    )
-    await respond(send, 404, [(b"content-type", b"application/json")], body)

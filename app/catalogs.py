@@ -7,12 +7,13 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from app.core.catalog import Catalog, Count, compile_catalog
+from app.core.dialect.catalog import script
 from app.core.policy import Policy
 from app.core.shape import Shape, compile_shape
 
-MEMORY_PER_BYTE = 12
+MEMORY_PER_BYTE = 18
 """Bytes that a compiled catalog takes (tools, schemas, index) for each byte of its `tools`
-array; 8 to 12 were measured with 40 to 3,000 tools."""
+array: 9 to 12 were measured with 300 to 3,000 tools, and 17 to 19 once much has been searched."""
 _AT_ONCE = 16_384
 """Bytes of a `tools` array that compile within 5 ms: larger ones leave the event loop."""
 
@@ -68,7 +69,7 @@ class Catalogs:
         catalog = self._catalogs.get(tools)
         if catalog is None:
             catalog = self._catalogs[tools] = compile_catalog(tools, self._count)
-        return compile_shape(catalog, policy, self._count)
+        return compile_shape(catalog, policy, self._count, script(policy.dialect))
 
 
 def _memory(shape: Shape) -> int:

@@ -9,8 +9,10 @@ from app.core.codec import encode
 from app.core.errors import Broken
 from app.http import Headers
 from app.main import create_upstream
+from app.policies.document import Invalid
 from app.settings import Settings
 from app.stores import StoreFailed
+from app.tenants import Unsafe, check_open, resolve
 from app.tokens import ENCODING, load_counter
 from app.upstream import Upstream
 
@@ -54,6 +56,7 @@ def alive(settings: Settings, path: str) -> bool:
 async def examine(settings: Settings, trial: Trial) -> AsyncIterator[Finding]:
     """Everything that a request needs, one after the other. No prompt and no key is told."""
     yield Finding("settings", "ok", f"mode {settings.mode}, strategy {settings.strategy}")
+    yield _policies(settings)
     yield _vocabulary()
     upstream = create_upstream(settings)
     headers = [(b"authorization", b"Bearer " + trial.key.encode())] if trial.key else []
@@ -64,6 +67,19 @@ async def examine(settings: Settings, trial: Trial) -> AsyncIterator[Finding]:
     finally:
         await upstream.aclose()
     yield await _store(settings)
+
+
+def _policies(settings: Settings) -> Finding:
+    """Whether the policy file can be read, and whether somebody is asked for a key."""
+    try:
+        check_open(settings)
+        resolve(settings)
+    except Unsafe as unsafe:
+        return Finding("policies", "fail", str(unsafe))
+    except Invalid as invalid:
+        problems = (problem.text(settings.policy_file) for problem in invalid.problems)
+        return Finding("policies", "fail", "; ".join(problems))
+    return Finding("policies", "ok", settings.policy_file or "no policy file")
 
 
 def _vocabulary() -> Finding:

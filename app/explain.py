@@ -11,6 +11,7 @@ from app.core.calls import Call
 from app.core.catalog import Count, compile_catalog
 from app.core.codec import decode
 from app.core.conversation import Conversation
+from app.core.dialect.catalog import script
 from app.core.errors import BadRequest
 from app.core.hits import Ranked
 from app.core.plan import (
@@ -113,10 +114,10 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
         if isinstance(body, Relay):
             return Explained(body, None)
         catalog = compile_catalog(body.get("tools") or b"[]", count)
-        shape = compile_shape(catalog, policy, count)
+        shape = compile_shape(catalog, policy, count, script(policy.dialect))
         if policy.mode == "observe" and shape.hides:
             policy = replace(policy, mode="off")
-            shape = compile_shape(catalog, policy, count)
+            shape = compile_shape(catalog, policy, count, script(policy.dialect))
         decided = decide(body, policy, shape)
         known = None if catalog.fault else shape
         if not isinstance(decided, str):

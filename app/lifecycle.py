@@ -57,13 +57,14 @@ class Lifecycle:
 
     def __init__(self, drain_delay: float) -> None:
         self._drain_delay = drain_delay
-        self._draining = False
+        self.is_draining = False
+        """Told to leave."""
         self._data: Server | None = None
 
     def is_ready(self) -> bool:
         """Configured, listening and not about to leave. The store and the upstream are not
         asked: another replica would have the same ones."""
-        return self._data is not None and self._data.started and not self._draining
+        return self._data is not None and self._data.started and not self.is_draining
 
     async def run(
         self,
@@ -90,10 +91,10 @@ class Lifecycle:
     def _leave(self, delay: float) -> None:
         """Leave after so many seconds; at once where it is said a second time."""
         assert self._data is not None, "serving"
-        if self._draining:
+        if self.is_draining:
             self._data.force_exit = self._data.should_exit
             delay = 0
-        self._draining = True
+        self.is_draining = True
         structlog.get_logger().info("draining", seconds=delay)
         self._data.close_behind_replies()
         asyncio.get_running_loop().call_later(delay, self._stop)

@@ -4,8 +4,10 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import httpx2
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -29,6 +31,10 @@ from app.stores import NoStore, Store
 from app.stores.fallback import FallbackStore
 from app.stores.memory import MemoryStore
 from app.telemetry import configure_logging
+from app.telemetry.metrics import Metrics
+from app.telemetry.provider import provider_of
+from app.telemetry.recent import Recent
+from app.telemetry.telemetry import SpanSink, Telemetry
 from app.tenants import anybody, check_open, read_policies
 from app.tokens import load_counter
 from app.upstream import Timeouts, Upstream
@@ -36,13 +42,16 @@ from app.upstream import Timeouts, Upstream
 _MEGABYTE = 1024 * 1024
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, telemetry: Telemetry | None = None) -> FastAPI:
     """The data port's application. Raises Invalid and Unsafe."""
+    telemetry = telemetry or create_telemetry(settings)
     upstream = create_upstream(settings)
     catalogs = Catalogs(load_counter(), settings.catalog_cache_mb * _MEGABYTE)
     rankers = create_rankers(settings)
-    store = _store(settings)
-    identity, file = _identity(settings)
+    breaker = Breaker()
+    store = _store(settings, breaker)
+    telemetry.watch("state_degraded", lambda: breaker.is_open)
+    identity, file = _identity(settings, telemetry)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -53,6 +62,7 @@ def create_app(settings: Settings) -> FastAPI:
         await upstream.aclose()
         await rankers.aclose()
         await store.aclose()
+        await telemetry.flush()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     api = Api(
@@ -63,12 +73,36 @@ def create_app(settings: Settings) -> FastAPI:
         identity,
         _admission(settings),
         patience=settings.head_after,
+        telemetry=telemetry,
         comment_after=settings.comment_after,
         operators_key=settings.operators_key.encode(),
     )
     app.mount("/", api)
     app.state.policy_file = file
     return app
+
+
+def create_telemetry(settings: Settings) -> Telemetry:
+    """The log, the metrics, the numbers of the page and, where there is a collector, spans."""
+    provider = provider_of(settings.upstream_base_url)
+    most_tenants, most_models = settings.metrics_tenants, settings.metrics_models
+    metrics = Metrics(most_tenants=most_tenants, most_models=most_models, provider=provider)
+    recent = Recent(most_tenants=most_tenants)
+    return Telemetry(metrics, recent, settings.alarm_after, _spans(settings, provider))
+
+
+def _spans(settings: Settings, provider: str) -> SpanSink | None:
+    if not settings.otlp_endpoint:
+        return None
+    try:
+        from app.telemetry.spans import Server as SpanServer
+        from app.telemetry.spans import Spans, exporter
+    except ImportError:  # the variable may be there for others: no reason not to serve
+        structlog.get_logger().warning("no_spans", install="toolfold[otel]")
+        return None
+    url = urlsplit(settings.upstream_base_url)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return Spans(exporter(settings.otlp_endpoint), SpanServer(provider, url.hostname or "", port))
 
 
 def create_upstream(settings: Settings) -> Upstream:
@@ -80,21 +114,23 @@ async def serve(settings: Settings) -> None:
     """Both ports, until SIGINT or SIGTERM. Raises Invalid, Unsafe, and OSError where a port is
     taken."""
     configure_logging(settings.log_level)
-    app = create_app(settings)
+    telemetry = create_telemetry(settings)
+    app = create_app(settings, telemetry)
     listeners = (
         listener(settings.host, settings.port),
         listener(settings.admin_host, settings.admin_port),
     )
     lifecycle = Lifecycle(settings.drain_delay)
+    telemetry.watch("draining", lambda: lifecycle.is_draining)
     if app.state.policy_file is not None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, app.state.policy_file.ask)
     data = server_config(app, settings)
-    admin = server_config(create_admin(lifecycle.is_ready), settings)
+    admin = server_config(create_admin(lifecycle.is_ready, telemetry), settings)
     await lifecycle.run(Server(data), Server(admin), listeners)
 
 
-def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
+def _identity(settings: Settings, telemetry: Telemetry) -> tuple[Identity, PolicyFile | None]:
     """Who asks, as the settings and the policy file say, and the file."""
     check_open(settings)
     policies = Policies(anybody(settings))
@@ -104,8 +140,12 @@ def _identity(settings: Settings) -> tuple[Identity, PolicyFile | None]:
 
     def apply(policies: Policies) -> None:
         identity.policies = policies
+        telemetry.know(policies.by_name)
 
-    file = PolicyFile(settings.policy_file, lambda raw: read_policies(raw, settings), apply)
+    def read(raw: bytes) -> Policies:
+        return read_policies(raw, settings)
+
+    file = PolicyFile(settings.policy_file, read, apply, tell=telemetry.metrics.reloaded)
     file.load()
     return identity, file
 
@@ -152,7 +192,7 @@ def create_rankers(settings: Settings, breaker: Breaker | None = None) -> Ranker
     return Rankers(by_name, settings.ranker_timeout, breaker)
 
 
-def _store(settings: Settings) -> Store:
+def _store(settings: Settings, breaker: Breaker) -> Store:
     if settings.store == "none":
         return NoStore()
     local = MemoryStore(settings.store_mb * _MEGABYTE, settings.store_entries, settings.store_ttl)
@@ -161,7 +201,7 @@ def _store(settings: Settings) -> Store:
     from app.stores.shared import SharedStore  # its driver is an extra
 
     shared = SharedStore(settings.redis_url, settings.store_ttl, settings.redis_timeout)
-    return FallbackStore(shared, local, Breaker())
+    return FallbackStore(shared, local, breaker)
 
 
 def _admission(settings: Settings) -> Admission:

@@ -6,7 +6,13 @@ from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from app.core.policy import (
     FIELDS,
@@ -169,6 +175,19 @@ class Settings(BaseSettings):
     grace: int = Field(
         default=60, ge=0, description="Seconds for the running requests behind that."
     )
+    otlp_endpoint: str = Field(
+        default="",
+        description="Collector to send spans to (base URL); OTEL_EXPORTER_OTLP_ENDPOINT works too.",
+    )
+    metrics_tenants: int = Field(
+        default=100, ge=0, description="Most tenants that metrics tell apart, some 25 KB each."
+    )
+    metrics_models: int = Field(
+        default=50, ge=1, description="Most models that metrics tell apart, some 20 KB each."
+    )
+    alarm_after: int = Field(
+        default=100, ge=1, description="Requests with tools, none folded, that are an alarm."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log line that is written."
     )
@@ -195,9 +214,18 @@ class Settings(BaseSettings):
             raise ValueError("must not hold a query, a fragment or credentials")
         return value.rstrip("/")
 
-    @field_validator("ranker_url")
     @classmethod
-    def _is_ranker_url(cls, value: str) -> str:
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Also `OTEL_EXPORTER_OTLP_ENDPOINT`, which is there wherever spans are collected."""
+        standard = EnvSettingsSource(settings_cls, env_prefix="OTEL_EXPORTER_")
+        own = super().settings_customise_sources(settings_cls, *args, **sources)
+        return (*own, standard)
+
+    @field_validator("ranker_url", "otlp_endpoint")
+    @classmethod
+    def _is_url_if_any(cls, value: str) -> str:
         return cls._is_url(value) if value else value
 
     @model_validator(mode="after")

@@ -29,13 +29,22 @@ class Decoder:
 
     def __init__(self, largest: int = LARGEST_EVENT) -> None:
         self._rest = b""
+        self._lineless: list[bytes] = []
+        """What came behind the rest and ends no line: put together once one ends."""
+        self._size = 0
         self._begun = False
         self._largest = largest
 
     def feed(self, received: bytes) -> list[Event]:
         """Raises Broken for an event that does not end within the limit."""
+        self._size += len(received)
+        if self._begun and b"\n" not in received and b"\r" not in received:
+            self._lineless.append(received)
+            self._check()
+            return []
         scanned = max(len(self._rest) - _OVERLAP, 0)
-        text = self._rest + received
+        text = b"".join([self._rest, *self._lineless, received])
+        self._lineless.clear()
         if not self._begun:
             if len(text) < len(_BOM) and _BOM.startswith(text):
                 self._rest = text
@@ -46,13 +55,18 @@ class Decoder:
         else:
             *complete, self._rest = text.split(b"\n\n")
             events = [_event(part + b"\n\n") for part in complete]
-        if len(self._rest) > self._largest:
-            raise Broken("An event of the upstream's stream is too long.")
+        self._size = len(self._rest)
+        self._check()
         return events
+
+    def _check(self) -> None:
+        if self._size > self._largest:
+            raise Broken("An event of the upstream's stream is too long.")
 
     def flush(self) -> list[Event]:
         """The last event of a stream that ended without its blank line."""
-        rest, self._rest = self._rest.strip(b"\r\n"), b""
+        rest = b"".join([self._rest, *self._lineless]).strip(b"\r\n")
+        self._rest, self._lineless = b"", []
         return [_event(rest + b"\n\n")] if rest else []
 
 

@@ -21,6 +21,7 @@ from app.core.codec import decode_object, encode
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
 from app.gather import gathered
 from app.http import Headers
+from app.trace import Call, Trace
 from app.unpack import unpacked
 
 _EVENT_STREAM = "text/event-stream"
@@ -69,12 +70,14 @@ class Upstream:
         headers: Headers,
         content: bytes | AsyncIterable[bytes],
         until: float,
+        call: Call | None = None,
     ) -> AsyncIterator[httpx2.Response]:
         """A reply whose body is still to be read, with `body_parts`. Raises Broken.
 
         `target` is the path below the base URL with its query, as the client sent it;
         `until` is a `deadline`.
         """
+        call = call or Call()
         limits = self._timeouts
         left = max(until - asyncio.get_running_loop().time(), 0.001)
         timeouts = {
@@ -90,15 +93,21 @@ class Upstream:
             content=content or None,
             extensions={"timeout": timeouts},
         )
+        call.begin()
         try:
             response = await self._transport.handle_async_request(request)
+            call.answer(response.status_code)
             timeouts["read"] = limits.idle  # read again when the body is
             try:
                 yield response
             finally:
                 await response.aclose()
         except httpx2.HTTPError as error:
-            raise _broken(error) from error
+            broken = _broken(error)
+            call.error = broken.code
+            raise broken from error
+        finally:
+            call.end()
 
     def _build_url(self, target: bytes) -> httpx2.URL:
         return httpx2.URL(self._origin).copy_with(raw_path=self._prefix + target)
@@ -112,7 +121,13 @@ class Rounds:
     """The rounds of one client request: its address and headers, other bodies."""
 
     def __init__(
-        self, upstream: Upstream, target: bytes, headers: Headers, *, streaming: bool
+        self,
+        upstream: Upstream,
+        target: bytes,
+        headers: Headers,
+        trace: Trace,
+        *,
+        streaming: bool,
     ) -> None:
         self.headers: Headers = []
         """Of the latest reply."""
@@ -120,25 +135,31 @@ class Rounds:
         self._upstream = upstream
         self._target = target
         self._sent = headers
+        self._trace = trace
         self._streaming = streaming
         """The client's framing: bytes of the other one are of no use to it."""
 
     async def chunks(self, request: bytes) -> AsyncGenerator[list[Chunk], None]:
         """The reply to one round, read by read. Raises UpstreamFailed."""
         until = self._until
+        call = self._trace.call()
+        sent = self._trace.headers(self._sent, call)
         async with self._upstream.open(
-            "POST", self._target, self._sent, request, until
+            "POST", self._target, sent, request, until, call
         ) as response:
             self.headers = response.headers.raw
             if response.status_code >= _LEAST_ERROR:
                 body = await _read_whole(response, until)
                 raise Refused(response.status_code, body, self.headers)
             if not is_event_stream(response):
-                chunk = _whole(await _read_whole(response, until))
+                body = await _read_whole(response, until)
+                call.receive()
+                chunk = _whole(body)
                 yield [Chunk(chunk.data) if self._streaming else chunk, DONE]
                 return
             async with aclosing(_events(response, until)) as reads:
                 async for chunks in reads:
+                    call.receive()
                     yield chunks if self._streaming else [_unframed(c) for c in chunks]
 
 

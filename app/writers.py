@@ -66,6 +66,8 @@ class EventStream:
         self._head = head
         self._deadline = perf_counter() + patience
         self._timer: asyncio.Task[None] | None = None
+        self.failure: str | None = None
+        """What broke the reply off behind its 200."""
         self._comment_after = comment_after
         self._last = 0.0
 
@@ -82,6 +84,7 @@ class EventStream:
         except ToolfoldError as failure:
             if not self._turn.status_is_spent and not isinstance(failure, Erred):
                 raise
+            self.failure = type(failure).__name__
             await self._begin()
             await write(self._send, sse.encode(_error_text(failure)))
         finally:
@@ -147,6 +150,7 @@ class Relayed:
         await start(self._send, response.status_code, headers)
         async with aclosing(gathered(raw_parts(response), until)) as parts:
             async for data in parts:
+                self._report.trace.calls[-1].receive()
                 self._last = data
                 await write(self._send, data)
 
@@ -226,3 +230,11 @@ def _error_text(failure: ToolfoldError) -> bytes:
             return error_body(failure.message, "upstream_error", None, failure.code)
         case _:
             raise failure
+
+
+async def write_not_found(send: Send) -> int:
+    """The answer where nothing is served. Returns the status."""
+    text = "Nothing is served here: requests go below `/v1`, as in `/v1/chat/completions`."
+    body = error_body(text, "invalid_request_error", None, "not_found")
+    await respond(send, 404, [_JSON], body)
+    return 404

@@ -6,11 +6,9 @@ from pydantic import SecretStr
 
 from app.policies.reference import document, schema
 from app.settings import Settings
-from docs.blocks import ROOT
+from app.telemetry.instruments import COUNTERS, GAUGES, HISTOGRAMS
 from docs.diagram import diagram
 from docs.picture import picture
-
-__all__ = ["ROOT", "generated"]
 
 _SETTINGS = """\
 # Settings
@@ -20,6 +18,27 @@ flag wins over the environment. Written by `make docs`: what is said here is sai
 
 | variable | default | meaning |
 |---|---|---|
+"""
+_METRICS = """\
+# Metrics
+
+Prometheus metrics at `/metrics` of the admin port. Written by `make docs`: what is said here is
+said in the code. Labels come from closed sets: a tenant that is not in the policy file and a model
+that no upstream has answered for are `other`, and so are those beyond `TOOLFOLD_METRICS_TENANTS`
+and `TOOLFOLD_METRICS_MODELS`. Beside these there are `toolfold_build_info` and `process_*`.
+
+Tokens saved, net, of a tenant over an hour; it may be negative:
+
+```promql
+sum by (tenant) (
+    increase(toolfold_tool_tokens_offered_total[1h])
+  - increase(toolfold_tool_tokens_sent_total[1h])
+  - increase(toolfold_search_round_tokens_total[1h])
+)
+```
+
+| metric | type | labels | meaning |
+|---|---|---|---|
 """
 _EXAMPLE = """\
 # Every setting of Toolfold with its default. Each is also a flag of `toolfold serve`;
@@ -33,6 +52,7 @@ def generated() -> dict[str, str]:
         ".env.example": _example(),
         "app/policies/policy.schema.json": json.dumps(schema(), indent=2) + "\n",
         "docs/before-and-after.svg": picture(),
+        "docs/metrics.md": _metrics(),
         "docs/policy.md": document(),
         "docs/settings.md": _settings(),
         "docs/turn.md": diagram(),
@@ -45,6 +65,19 @@ def _settings() -> str:
         for name, default, meaning in _fields()
     )
     return _SETTINGS + "".join(rows)
+
+
+def _metrics() -> str:
+    named = [
+        *((f"{name}_total", "counter", *what) for name, what in COUNTERS.items()),
+        *((name, "histogram", *what[:2]) for name, what in HISTOGRAMS.items()),
+        *((name, "gauge", *what) for name, what in GAUGES.items()),
+    ]
+    rows = (
+        f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)} | {text} |\n"
+        for name, kind, text, labels in named
+    )
+    return _METRICS + "".join(rows)
 
 
 def _example() -> str:

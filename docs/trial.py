@@ -136,7 +136,7 @@ def _compare(wanted: str, printed: str) -> None:
     """Every line that is shown, in its order; `...` stands for anything. Raises Failed."""
     rest = printed
     for line in wanted.splitlines():
-        for part in line.split("..."):
-            _, found, rest = rest.partition(part.strip())
-            if part.strip() and not found:
-                raise Failed(f"`{part.strip()}` is not in what was printed:\n{printed}")
+        for part in filter(None, map(str.strip, line.split("..."))):
+            _, found, rest = rest.partition(part)
+            if not found:
+                raise Failed(f"`{part}` is not in what was printed:\n{printed}")

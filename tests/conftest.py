@@ -11,8 +11,9 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from uvicorn.server import ServerState
 
-from app.main import create_app, server_config
+from app.main import create_app, create_telemetry, server_config
 from app.settings import Settings
+from app.telemetry.telemetry import Telemetry
 from app.tokens import load_counter
 from tests.upstream import Scripted, Upstream, upstream
 
@@ -26,8 +27,11 @@ hypothesis_settings.load_profile("patient")
 class Proxy:
     """A running Toolfold, the upstream behind it, and a plain HTTP client."""
 
-    def __init__(self, url: str, behind: Upstream, client: httpx2.AsyncClient) -> None:
+    def __init__(
+        self, url: str, behind: Upstream, client: httpx2.AsyncClient, telemetry: Telemetry
+    ) -> None:
         self.url = url
+        self.telemetry = telemetry
         self.upstream = behind
         self.client = client
 
@@ -40,10 +44,10 @@ class Proxy:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[str]:
+async def running(settings: Settings, telemetry: Telemetry | None = None) -> AsyncIterator[str]:
     """Toolfold on a free port; its base URL. The protocol is uvicorn's; its server, which
     looks every tenth of a second whether it should stop, is left out."""
-    app = create_app(settings)
+    app = create_app(settings, telemetry)
     config = server_config(app, settings)
     config.load()
     state = ServerState()
@@ -70,14 +74,20 @@ StartProxy = Callable[..., AbstractAsyncContextManager[Proxy]]
 
 
 @asynccontextmanager
-async def start_proxy(*script: Scripted, **settings: Any) -> AsyncIterator[Proxy]:
+async def start_proxy(
+    *script: Scripted, telemetry: Telemetry | None = None, **settings: Any
+) -> AsyncIterator[Proxy]:
     """A Toolfold before an upstream with this script; it folds whatever can be folded. Where a
     dialect is spoken, the upstream refuses tools and only writes text."""
     dialect = settings.get("dialect", "native")
     async with upstream(*script, text_only="" if dialect == "native" else dialect) as behind:
         chosen = Settings(upstream_base_url=behind.url, **({"mode": "on"} | settings))
-        async with running(chosen) as url, httpx2.AsyncClient(timeout=20, verify=False) as client:
-            yield Proxy(url, behind, client)
+        told = telemetry or create_telemetry(chosen)
+        async with (
+            running(chosen, told) as url,
+            httpx2.AsyncClient(timeout=20, verify=False) as client,
+        ):
+            yield Proxy(url, behind, client, told)
 
 
 @pytest.fixture(scope="session")

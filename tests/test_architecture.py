@@ -35,6 +35,7 @@ SHELL = {
     "upstream": 3,
     "catalogs": 3,
     "telemetry": 4,
+    "trace": 2,
     "tokens": 3,
     "settings": 3,
     "http": 2,

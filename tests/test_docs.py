@@ -1,6 +1,12 @@
+import re
+
 import pytest
 
-from docs.generated import ROOT, generated
+from app.settings import Settings
+from docs.blocks import ROOT, pages
+from docs.check import check
+from docs.diagram import KINDS
+from docs.generated import generated
 
 
 @pytest.mark.parametrize("path", generated())

@@ -6,6 +6,7 @@ Each file imports only from files that stand before it in this list (a test hold
     codec         JSON in and out without changing a number
     body          a JSON object whose untouched members keep their bytes
     chunks        replies as chunks: one shape for streamed and buffered
+    bill          what the rounds of a turn cost
     calls         tool calls, put together from the fragments of a stream
     tools         one entry of `tools`
     findings      what is odd in the text of a tool

@@ -1,6 +1,7 @@
 """Who is direct, deferred or hidden: the first rule that matches decides."""
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import fnmatchcase, translate
 from typing import NamedTuple
 
 from app.core.policy import Exposure, Policy
@@ -20,6 +21,14 @@ _NEVER_DEFERRED = (
     # The client's own, where our tools have to take another name.
     *(BRIDGE_NAME, WRAPPER_NAME),
 )
+
+
+_CORE = re.compile("|".join(map(translate, _NEVER_DEFERRED)))
+
+
+def is_core(name: str) -> bool:
+    """Whether a tool of this name is one that should never be deferred."""
+    return _CORE.match(name.lower()) is not None
 
 
 class Ruling(NamedTuple):

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from app.core.address import Addressee
+from app.core.bill import Played, read_usage
 from app.core.calls import Call, Calls
 from app.core.chunks import Chunk, dicts, joined, merge, usage_of
 from app.core.codec import Json
 
+_NAMES = ("id", "model")
 _NEVER_ECHOED = frozenset({"role", "content", "tool_calls", "function_call", "annotations"})
 
 
@@ -116,6 +118,12 @@ class Round:
     def addressed(self, *whom: Addressee) -> list[Call]:
         """The settled calls for these addressees, in order."""
         return [c for c in self.calls.all if c.settled and self._addressee(c) in whom]
+
+    @property
+    def played(self) -> Played:
+        """This round, as it is told of to the operator."""
+        id, model = (v if isinstance(v := self._frame.get(key), str) else "" for key in _NAMES)
+        return Played(id, model, self._finish, read_usage(self.usage))
 
     @property
     def text(self) -> str:

@@ -4,17 +4,19 @@ Compiled once for a catalog and the policy fields that matter here, then looked 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from app.core import wording, wrap
 from app.core.catalog import Catalog, Count
 from app.core.codec import encode
-from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, rule
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, is_core, rule
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy
 from app.core.schema.budget import budgeted
-from app.core.tools import Tool
+from app.core.tools import Tool, parse
 
 _LONGEST_DESCRIPTION = 1_024
 """OpenAI and Azure have refused longer function descriptions with a 400."""
@@ -58,7 +60,18 @@ class Shape:
     deferrable: int
     """Tokens of the deferred tools."""
     sent: int
-    """Tokens of the direct tools and the bridge."""
+    """Tokens of the direct tools, and of ours where there is something to find."""
+
+    @cached_property
+    def size_in_bytes(self) -> int:
+        """Of the direct tools' declarations and of ours."""
+        ours = len(self.bridge) + len(self.wrapper) if self.deferred else 0
+        return sum(len(tool.raw) for tool in self.direct) + ours
+
+    @cached_property
+    def core_deferred(self) -> tuple[str, ...]:
+        """Tools that should never be deferred and are: a model does not search for these."""
+        return tuple(filter(is_core, self.deferred))
 
     def tokens(self, tool: Tool) -> int:
         """Tokens of one named tool's declaration."""
@@ -77,10 +90,35 @@ class Shape:
         return _declaration(name, len(self.deferred), self.families, listing, self.limit, wrapper)
 
 
-def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
-    """Rule on every tool, write the manifest, weigh the result."""
+class Script(NamedTuple):
+    """How tools are written for the model."""
+
+    write: Callable[[Tool], str]
+    """One tool."""
+    around: str = ""
+    """What else has to be said where there are tools."""
+
+
+DECLARED = Script(lambda tool: tool.raw.decode())
+"""In the `tools` of the request."""
+
+
+def compile_shape(
+    catalog: Catalog, policy: Policy, count: Count, script: Script = DECLARED
+) -> Shape:
+    """Rule on every tool, write the manifest, weigh the result as it is written."""
+
+    def weigh(tool: Tool) -> int:
+        return count(script.write(tool))
+
     rulings = tuple(_rule(policy, catalog, at, count) for at in range(len(catalog.tools)))
-    tools, weights = _declared(catalog, policy, count)
+    tools = tuple(budgeted(t, policy.schema_budget, policy.schema_profile) for t in catalog.tools)
+    as_sent = catalog.tokens if script is DECLARED else tuple(map(weigh, catalog.tools))
+    weights = tuple(
+        tokens if tool is sent else weigh(tool)
+        for tool, sent, tokens in zip(tools, catalog.tools, as_sent, strict=True)
+    )
+    around = count(script.around)
     ruled = list(zip(tools, rulings, strict=True))
     deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
     listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
@@ -92,8 +130,9 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
     wrapper = wrap.declaration(wrapper_name, name) if wraps else b""
     families = _families(listed)
     bridge = _declaration(name, len(deferred), families, text.text, policy.limit, wrapper_name)
+    ours = sum(weigh(parse(one, 0)) for one in (bridge, wrapper) if one)
     offered, declared = Counter[Exposure](), Counter[Exposure]()
-    for ruling, tokens, weight in zip(rulings, catalog.tokens, weights, strict=True):
+    for ruling, tokens, weight in zip(rulings, as_sent, weights, strict=True):
         offered[ruling.exposure] += tokens
         declared[ruling.exposure] += weight
     names = {tool.name: ruling.exposure for tool, ruling in ruled if tool.name}
@@ -114,9 +153,9 @@ def compile_shape(catalog: Catalog, policy: Policy, count: Count) -> Shape:
         wrapper_name=wrapper_name,
         wrapper=wrapper,
         hides=any(r.exposure == "hidden" and not t.is_hosted_search for t, r in ruled),
-        offered=sum(catalog.tokens),
+        offered=around + sum(as_sent),
         deferrable=offered["deferred"],
-        sent=declared["direct"] + count(bridge.decode()) + count(wrapper.decode()),
+        sent=around + declared["direct"] + (ours if deferred else 0),
     )
 
 
@@ -154,20 +193,6 @@ def _declaration(
     }
     function = {"name": name, "description": description, "parameters": parameters}
     return encode({"type": "function", "function": function})
-
-
-def _declared(
-    catalog: Catalog, policy: Policy, count: Count
-) -> tuple[tuple[Tool, ...], tuple[int, ...]]:
-    """The tools within the schema budget, and what their declarations weigh."""
-    tools = tuple(
-        budgeted(tool, policy.schema_budget, policy.schema_profile) for tool in catalog.tools
-    )
-    weights = (
-        tokens if tool is declared else count(declared.raw.decode())
-        for tool, declared, tokens in zip(catalog.tools, tools, catalog.tokens, strict=True)
-    )
-    return tools, tuple(weights)
 
 
 def _of(ruled: list[tuple[Tool, Ruling]], exposure: Exposure) -> list[Tool]:

@@ -18,6 +18,7 @@ from typing import Literal
 from app.core import verdict
 from app.core.address import Addressee, addressee, open_wrapped
 from app.core.answer import Answer
+from app.core.bill import Played
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
@@ -47,6 +48,8 @@ class Turn:
         """Searches that were charged for."""
         self.answered: list[Searched] = []
         """Searches that were answered with a ranking."""
+        self.played: list[Played] = []
+        """The rounds that are over."""
         self.discoveries: list[verdict.Discovery] = []
         """The calls of deferred tools that the client got, once the turn has ended."""
         self.status_is_spent = False
@@ -103,10 +106,11 @@ class Turn:
     def fail(self, failure: UpstreamFailed) -> None:
         """A round did not come to its end. Raises the failure unless the turn can go on."""
         may_replay = not self._replayed and not self._reply.begun
+        may_retry = not self._retried and not self._reply.told
         refused = failure if isinstance(failure, Refused) and may_replay else None
         if refused and (tools := verdict.undeclared(refused, self._terms, self._promoted)):
             self._play_again(tools)
-        elif self.status_is_spent and self.rounds > 1 and self._may_retry():
+        elif self.status_is_spent and self.rounds > 1 and may_retry:
             self._retried = True
             self._outcome = "again"
         else:
@@ -138,8 +142,8 @@ class Turn:
         budget = (self._policy.result_tokens, self._cost)
         found = find(ranked, search, self._terms.admits, budget, self._policy.limit, last=last)
         self.searched += 1
-        made = Searched(search.call.id, search.queries, found.names, found.unmatched, ranked)
-        self.answered.append(made)
+        told = search.call.id, search.queries, found.names, found.unmatched, ranked
+        self.answered.append(Searched(*told))
         self._answers[search.call] = found
         self._promote([self._terms.shape.deferred[name] for name in found.names])
 
@@ -223,14 +227,14 @@ class Turn:
         if unknown:
             self._unknown_rounds += 1
             self._exhausted = not spared
-            self._answers |= {
-                c: verdict.refuse(c, self._addressee(c), self._terms) for c in unknown
-            }
+            for call in unknown:
+                self._answers[call] = verdict.refuse(call, self._addressee(call), self._terms)
         return "continue"
 
     # -- between rounds -----------------------------------------------------
 
     def _close(self, round: Round) -> None:
+        self.played.append(round.played)
         if self._outcome is None:
             self.fail(Broken("The upstream ended its reply before it was complete."))
         self._told += self._words(round)
@@ -262,9 +266,8 @@ class Turn:
 
     def _mixed(self, round: Round) -> Exchange | None:
         """The last round, where it holds answered searches beside calls for the client."""
-        if not self._answers or not any(round.leaves.values()):
-            return None
-        return self._exchange(round)
+        is_mixed = self._answers and any(round.leaves.values())
+        return self._exchange(round) if is_mixed else None
 
     def _play_again(self, tools: Sequence[Tool]) -> None:
         """Show these tools and let the round be played as if they had been there."""
@@ -290,6 +293,3 @@ class Turn:
 
     def _cost(self, tool: Tool) -> int:
         return 0 if tool.name in self._promoted else self._terms.shape.tokens(tool)
-
-    def _may_retry(self) -> bool:
-        return not self._retried and not self._reply.told

@@ -32,12 +32,19 @@ class PolicyFile:
     """A file and what was last made of it."""
 
     def __init__(
-        self, path: str, read: Read, apply: Callable[[Policies], None], every: float = _EVERY
+        self,
+        path: str,
+        read: Read,
+        apply: Callable[[Policies], None],
+        every: float = _EVERY,
+        tell: Callable[[bool], None] = lambda _: None,
     ) -> None:
+        """`tell`: whether it could be read anew, each time that it was."""
         self._path = Path(path)
         self._read = read
         self._apply = apply
         self._every = every
+        self._tell = tell
         self._stamp: _Stamp | None = None
         self._asked = asyncio.Event()
 
@@ -55,9 +62,11 @@ class PolicyFile:
         try:
             self.load()
         except Invalid as invalid:
+            self._tell(False)
             problems = [problem.text(str(self._path)) for problem in invalid.problems]
             _log.error("policy_file_refused", problems=problems)
         else:
+            self._tell(True)
             _log.info("policy_file_loaded", path=str(self._path))
 
     def look(self) -> None:

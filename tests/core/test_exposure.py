@@ -1,7 +1,7 @@
 import pytest
 
 from app.core.codec import Json
-from app.core.exposure import rule, unsearchable
+from app.core.exposure import is_core, rule, unsearchable
 from app.core.policy import Policy
 from app.core.tools import parse
 from tests.builders import dumps, tool
@@ -79,6 +79,11 @@ def test_what_must_be_at_hand_is_direct(name: str) -> None:
 )
 def test_names_that_only_sound_like_it_are_deferred(name: str) -> None:
     assert ruled(Policy(), name) == ("deferred", "default")
+
+
+def test_the_core_is_known_by_its_names() -> None:
+    assert all(map(is_core, NEVER_DEFERRED))
+    assert not any(map(is_core, ["readme_update", "get_weather", ""]))
 
 
 def test_a_tool_that_is_no_function_stays_direct_even_where_the_policy_defers_it() -> None:

@@ -1,4 +1,5 @@
 from app.core.address import Addressee
+from app.core.bill import Played, Usage
 from app.core.calls import Call
 from app.core.chunks import Chunk
 from app.core.codec import Json
@@ -84,3 +85,12 @@ def test_an_empty_reply_has_no_finish_to_add() -> None:
 def test_what_it_said_beside_its_calls_goes_back() -> None:
     said = chunk(role="assistant", content="a", reasoning_content="b", refusal=None, x=[])
     assert read(said).said == {"content": "a", "reasoning_content": "b"}
+
+
+def test_a_round_says_what_it_was() -> None:
+    said = Chunk({"id": "u", "model": "m", "choices": [{"index": 0, "delta": {"content": "a"}}]})
+    usage = Chunk({"id": "u", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}})
+    assert read().played == Played()
+    assert read(said, chunk("stop")).played == Played("u", "m", "stop")
+    assert read(chunk("stop"), usage).played == Played("u", "", "stop", Usage(9, 1))
+    assert read(Chunk({"id": 7, "model": None, "choices": [{}]})).played == Played()

@@ -66,6 +66,18 @@ def test_the_tokens_are_those_of_what_is_declared(count: Count) -> None:
     assert shape.sent == count(dumps(tool("think")).decode()) + count(shape.bridge.decode())
 
 
+def test_the_size_is_that_of_what_is_declared() -> None:
+    shape = shaped([*CATALOG, tool("think")], strategy="wrap")
+    ours = len(shape.bridge) + len(shape.wrapper)
+    assert shape.size_in_bytes == len(shape.direct[0].raw) + ours
+    assert shape.wrapper
+
+
+def test_core_tools_that_a_policy_defers_are_known() -> None:
+    assert shaped([*CATALOG, tool("think")]).core_deferred == ()
+    assert shaped([*CATALOG, tool("think")], deferred=("*",)).core_deferred == ("think",)
+
+
 def test_the_clients_tools_keep_their_names() -> None:
     assert free_name([]) == "tool_search"
     assert free_name(["tool_search"]) == "toolfold_tool_search"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.core.bill import search_tokens
 from app.core.codec import Json
 from app.core.errors import Broken, Refused
 from tests.builders import CATALOG, call, reply, search, streamed, tool
@@ -224,3 +225,10 @@ def test_a_turn_can_declare_no_more_than_the_upstream_takes() -> None:
     played = play(*script, reply("Done"), policy={"max_tools": 7, "limit": 4})
     assert max(len(r["tools"]) for r in played.requests) == 7
     assert any("lead" in name for name in played.tools(-1))
+
+
+def test_every_round_that_is_over_is_told_of() -> None:
+    played = scripted("words, a search, a call").turn.played
+    assert [one.finish for one in played] == ["tool_calls", "tool_calls"]
+    assert all(one.usage and one.model == "m" for one in played)
+    assert search_tokens(played) == sum(one.usage.prompt for one in played[1:] if one.usage) + 1

@@ -17,6 +17,8 @@ from app.core.dialect import pformat
 from app.core.dialect.said import INPUT, properties
 from app.core.dialect.tags import quoted, quoted_json
 from app.core.manifest import clean
+from app.core.policy import Dialect
+from app.core.shape import DECLARED, Script
 from app.core.tools import Tool
 
 Spoken = Literal["json_tag", "pformat"]
@@ -40,6 +42,18 @@ def block(
     pieces += ["<tools>\n" + "\n".join(map(entry, tools)) + "\n</tools>"]
     pieces += [demanded(choice) or wording.REMINDER]
     return "\n\n".join(pieces)
+
+
+def script(dialect: Dialect) -> Script:
+    """How tools are written in a dialect, and what the protocol says around them."""
+    if dialect == "native":
+        return DECLARED
+    entry = _as_json if dialect == "json_tag" else _as_signature
+
+    def write(tool: Tool) -> str:
+        return entry(tool) if tool.type in ("function", "custom") else ""
+
+    return Script(write, block(dialect, (), Choice(), parallel=True, shape=None))
 
 
 def demanded(choice: Choice) -> str:

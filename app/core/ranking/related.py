@@ -8,7 +8,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 
@@ -20,18 +20,13 @@ _TWENTIETH = 0.05
 """What one step of a thesaurus weight counts."""
 
 
-@lru_cache(maxsize=8192)
-def related(word: str) -> Mapping[str, float]:
-    """Stems that mean nearly the same, each with what it counts of the word itself."""
-    found = {
-        entry[:-1]: int(entry[-1]) * _TWENTIETH for entry in _thesaurus().get(word, "").split()
-    }
-    found.update(dict.fromkeys(_synonyms().get(word, ()), _SYNONYM))
-    return MappingProxyType(found)
+def _lines(name: str) -> Iterator[str]:
+    for line in files(__package__).joinpath(name).read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield line
 
 
-@cache
-def _synonyms() -> Mapping[str, set[str]]:
+def _read_synonyms() -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for line in _lines("synonyms.txt"):
         said, arrow, meant = line.partition(">")
@@ -39,18 +34,22 @@ def _synonyms() -> Mapping[str, set[str]]:
         tails = {stem(word) for word in meant.split()} if arrow else {*heads}
         for head in heads:
             found[head] |= tails - {head}
-    return found
+    return dict(found)
 
 
-@cache
-def _thesaurus() -> Mapping[str, str]:
-    """Each word with the rest of its line, read when it is asked for: 14,000 lines are kept,
-    and few of them are ever needed."""
+def _read_thesaurus() -> Mapping[str, str]:
+    """Each word with the rest of its line, which is read when it is asked for: few ever are."""
     entries = (line.partition(" ") for line in _lines("thesaurus.txt"))
     return {word: others for word, _, others in entries}
 
 
-def _lines(name: str) -> Iterator[str]:
-    for line in files(__package__).joinpath(name).read_text("utf-8").splitlines():
-        if line and not line.startswith("#"):
-            yield line
+_SYNONYMS = _read_synonyms()
+_THESAURUS = _read_thesaurus()
+
+
+@lru_cache(maxsize=8192)
+def related(word: str) -> Mapping[str, float]:
+    """Stems that mean nearly the same, each with what it counts of the word itself."""
+    found = {entry[:-1]: int(entry[-1]) * _TWENTIETH for entry in _THESAURUS.get(word, "").split()}
+    found.update(dict.fromkeys(sorted(_SYNONYMS.get(word, ())), _SYNONYM))
+    return MappingProxyType(found)

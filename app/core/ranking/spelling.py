@@ -6,7 +6,6 @@ comes back, and queries without slips lose nothing
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sized
-from functools import cached_property
 
 from app.core.ranking.words import stem
 
@@ -24,6 +23,12 @@ class Spelling:
 
     def __init__(self, known: Mapping[str, Sized]) -> None:
         self._known = known
+        self._by_end: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+        """One slip leaves a word's beginning or its end as it was, so the words that share
+        either are all that need to be compared."""
+        for word in filter(_is_plain, known):
+            for end in _ends(word, len(word)):
+                self._by_end[end].append(word)
 
     def halves(self, word: str) -> Collection[str]:
         """The two known words that this one is made of, cut as near to the middle as can be."""
@@ -51,17 +56,6 @@ class Spelling:
 
     def _as_known(self, word: str) -> str | None:
         return next((form for form in (word, stem(word)) if form in self._known), None)
-
-    @cached_property
-    def _by_end(self) -> dict[tuple[int, str, str], list[str]]:
-        """One slip leaves a word's beginning or its end as it was, so the words that share
-        either are all that need to be compared. Built at the first word that nobody knows;
-        twice, to the same effect, if two threads meet one at once."""
-        by_end: dict[tuple[int, str, str], list[str]] = defaultdict(list)
-        for known in filter(_is_plain, self._known):
-            for end in _ends(known, len(known)):
-                by_end[end].append(known)
-        return dict(by_end)
 
 
 def _is_plain(word: str) -> bool:

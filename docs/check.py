@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from docs.blocks import ROOT, blocks, pages
-from docs.stage import stage
+from docs.stage import REDIS, stage
 from docs.trial import Outcome, attempt
 
 _RESULTS = ("passed", "failed", "not run")
@@ -23,10 +23,11 @@ _RESULTS = ("passed", "failed", "not run")
 def check(page: str) -> list[Outcome]:
     """Try the blocks of one page. Raises ValueError for a page with a block that has no trial
     and no mark."""
-    found = list(blocks(page, (ROOT / page).read_text()))
+    text = (ROOT / page).read_text()
+    found = list(blocks(page, text))
     if not found:
         return []
-    with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on:
+    with tempfile.TemporaryDirectory() as folder, stage(Path(folder), redis=REDIS in text) as on:
         return list(attempt(found, on))
 
 

@@ -10,6 +10,7 @@ from app.explain import explain
 from app.tokens import load_counter
 from docs.stage import example_request
 
+_TOOLS = 300
 _COLUMNS, _STEP, _CELL = 25, 12, 9
 _FULL = 376
 """Width of the bar that stands for all tokens."""
@@ -36,7 +37,7 @@ aria-labelledby="title" font-family="ui-sans-serif, system-ui, sans-serif">
 <path class="many" d="{before_cells}"/>
 <path class="few" d="{after_cells}"/>
 <path class="line" d="{lines}"/>
-<text class="ink" x="488" y="67" font-size="14" font-family="ui-monospace, monospace">{search}</text>
+<text class="ink" x="488" y="67" font-family="monospace">{search}</text>
 <g font-size="14"><text class="soft" x="17" y="240">{before}</text>
 <text class="soft" x="467" y="240">{after}</text></g>
 <g font-size="14" font-weight="600"><text class="ink" x="17" y="272">{before_tokens} prompt tokens\
@@ -48,10 +49,10 @@ aria-labelledby="title" font-family="ui-sans-serif, system-ui, sans-serif">
 
 
 def picture() -> str:
-    """The first request of the demo over 300 tools, as the app sends it and as the model gets
-    it."""
+    """The demo's first request over its largest catalog, as the app sends it and as the model
+    gets it."""
     count = load_counter()
-    asked = json.dumps(example_request(), ensure_ascii=False, separators=(",", ":")).encode()
+    asked = json.dumps(example_request(_TOOLS), ensure_ascii=False, separators=(",", ":")).encode()
     plan = explain(asked, Policy(), count).plan
     assert isinstance(plan, Fold), plan
     sent = plan.request(plan.promoted, [])

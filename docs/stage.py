@@ -4,6 +4,7 @@ like a checkout."""
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,9 +25,10 @@ from app.demo.upstream import Upstream
 from app.tokens import load_counter
 from docs.blocks import ROOT
 from tests.endpoints import vector
+from tests.stores import executable
 
 _DATA, _ADMIN = ("8080", "8082"), ("9090", "9092")
-_REDIS = "6379"
+REDIS = "6379"
 _UPSTREAMS = ("4000", "8000", "8081", "11434")
 """Ports in the documentation: of Toolfolds, of a Redis, and of whatever is an upstream here."""
 _OPENAI = "https://api.openai.com/v1"
@@ -40,7 +42,6 @@ class Stage:
     folder: Path
     upstream: str
     ports: dict[str, str]
-    redis: str
 
     def translated(self, text: str) -> str:
         """A text with the addresses of this stage."""
@@ -79,20 +80,37 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path) -> Iterator[Stage]:
-    """A stage for one page."""
+def stage(folder: Path, *, redis: bool = False) -> Iterator[Stage]:
+    """A stage for one page, with a Redis where the page speaks of one."""
     _furnish(folder)
     with ExitStack() as stack:
         url = stack.enter_context(serving(_upstream()))
-        own = dict(zip((*_DATA, *_ADMIN, _REDIS), map(str, free_ports(5)), strict=True))
+        own = dict(zip((*_DATA, *_ADMIN, REDIS), map(str, free_ports(5)), strict=True))
         upstream = {port: url.rpartition(":")[2] for port in _UPSTREAMS}
-        yield Stage(folder, f"{url}/v1", own | upstream, own[_REDIS])
+        if redis:
+            stack.enter_context(_redis(own[REDIS], folder))
+        yield Stage(folder, f"{url}/v1", own | upstream)
 
 
-def example_request() -> dict[str, Any]:
-    """`request.json` of the documentation: 300 tools and a question for one of them."""
+def example_request(tools: int) -> dict[str, Any]:
+    """So many tools, and a question for one of them. With 100 it is the `request.json` of the
+    documentation."""
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASKS[0].ask}]
-    return {"model": "demo-model", "messages": messages, "tools": catalog(300)}
+    return {"model": "demo-model", "messages": messages, "tools": catalog(tools)}
+
+
+@contextmanager
+def _redis(port: str, folder: Path) -> Iterator[None]:
+    arguments = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    process = subprocess.Popen([executable(), *arguments], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        while "Ready to accept connections" not in process.stdout.readline():
+            assert process.poll() is None, "the Redis server has ended"
+        yield
+    finally:
+        process.terminate()
+        process.communicate()
 
 
 def _furnish(folder: Path) -> None:
@@ -100,7 +118,7 @@ def _furnish(folder: Path) -> None:
     for path in ROOT.iterdir():
         if path.name not in _NOT_HERE and not path.name.startswith("."):
             (folder / path.name).symlink_to(path)
-    (folder / "request.json").write_text(json.dumps(example_request()))
+    (folder / "request.json").write_text(json.dumps(example_request(100)))
     commands = {"toolfold": "-m app", "python": "", "python3": ""}
     for place in (folder / "bin", folder / "venv" / "bin"):
         place.mkdir(parents=True)

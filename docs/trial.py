@@ -18,6 +18,8 @@ from docs.blocks import Block
 from docs.stage import Stage
 
 _SECONDS = 240
+_MOST_SHOWN = 1_000
+"""Characters of an output that are shown from its beginning, and from its end."""
 _SERVING = "toolfold serve"
 
 
@@ -102,7 +104,7 @@ def _ran(command: list[str], stage: Stage, *, content: str | None = None) -> str
     except subprocess.TimeoutExpired:
         raise Failed(f"no end after {_SECONDS} s") from None
     if ended.returncode:
-        raise Failed(f"ended with {ended.returncode}:\n{ended.stdout}")
+        raise Failed(f"ended with {ended.returncode}:\n{_shortened(ended.stdout)}")
     return ended.stdout
 
 
@@ -139,4 +141,11 @@ def _compare(wanted: str, printed: str) -> None:
         for part in filter(None, map(str.strip, line.split("..."))):
             _, found, rest = rest.partition(part)
             if not found:
-                raise Failed(f"`{part}` is not in what was printed:\n{printed}")
+                said = _shortened(printed)
+                raise Failed(f"`{part}` is not in what was printed:\n{said}")
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= 2 * _MOST_SHOWN:
+        return text
+    return f"{text[:_MOST_SHOWN]}\n[...]\n{text[-_MOST_SHOWN:]}"

@@ -7,7 +7,7 @@ SOURCES := app bench docs tests
 FUZZ_SECONDS ?= 600
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test check run bench dialects docs ops fuzz clean
+.PHONY: demo test check run bench dialects docs docs-check ops fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -31,6 +31,10 @@ bench: $(VENV)/dev.stamp
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m docs
+
+# Runs every command and configuration that the documentation shows.
+docs-check: $(VENV)/dev.stamp
+	$(BIN)/python -m docs.check
 
 # DIALECTS_CLIENTS: a directory of client scripts; DIALECTS_MODEL_URL, DIALECTS_MODEL: a model.
 dialects: $(VENV)/dev.stamp

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 TRIED = ("sh", "yaml", "python", "json")
 """Languages that there is a trial for."""
 READ = ("text", "mermaid", "promql")

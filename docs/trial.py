@@ -20,7 +20,7 @@ from docs.stage import Stage
 _SECONDS = 240
 _MOST_SHOWN = 1_000
 """Characters of an output that are shown from its beginning, and from its end."""
-_SERVING = "toolfold serve"
+_SERVING = ("toolfold serve", "make run")
 
 
 class Failed(Exception):
@@ -66,7 +66,7 @@ def _try(block: Block, stage: Stage, stack: ExitStack) -> str:
     text = stage.translated(block.text)
     if block.name:
         (stage.folder / block.name).write_text(text)
-    if block.language == "sh" and _SERVING in text:
+    if block.language == "sh" and any(start in text for start in _SERVING):
         return _serve(text, stage, stack)
     trials: dict[str, Callable[[str, Stage], str]] = {
         "sh": lambda text, stage: _ran(["bash", "-euo", "pipefail", "-c", text], stage),

@@ -13,7 +13,7 @@ IMAGE ?= toolfold
 # The extras that the image has, as its Dockerfile says.
 EXTRAS := $(shell sed -n 's/^ARG EXTRAS=//p' Dockerfile)
 
-.PHONY: demo test check run bench dialects live live-local docs ops soak fuzz image sbom deploy-check clean
+.PHONY: demo test check run bench dialects live live-local docs docs-check ops soak fuzz image sbom deploy-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -37,6 +37,10 @@ bench: $(VENV)/dev.stamp
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m docs
+
+# Runs every command and configuration that the documentation shows.
+docs-check: $(VENV)/dev.stamp
+	$(BIN)/python -m docs.check
 
 # DIALECTS_CLIENTS: a directory of client scripts; DIALECTS_MODEL_URL, DIALECTS_MODEL: a model.
 dialects: $(VENV)/dev.stamp

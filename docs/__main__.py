@@ -1,6 +1,7 @@
 """Write the generated parts of the documentation anew. `make docs`."""
 
-from docs.generated import ROOT, generated
+from docs.blocks import ROOT
+from docs.generated import generated
 
 
 def main() -> None:

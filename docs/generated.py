@@ -2,15 +2,16 @@
 
 import json
 import re
-from pathlib import Path
 
 from pydantic import SecretStr
 
 from app.policies.reference import document, schema
 from app.settings import Settings
 from app.telemetry.instruments import COUNTERS, GAUGES, HISTOGRAMS
+from docs.blocks import ROOT
+from docs.diagram import diagram
+from docs.picture import picture
 
-ROOT = Path(__file__).parent.parent
 _VALUES = "deploy/helm/toolfold/values.schema.json"
 _SETTINGS = """\
 # Settings
@@ -53,10 +54,12 @@ def generated() -> dict[str, str]:
     return {
         ".env.example": _example(),
         "app/policies/policy.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "docs/before-and-after.svg": picture(),
         "docs/metrics.md": _metrics(),
         "docs/policy.md": document(),
         "docs/settings.md": _settings(),
         _VALUES: _values((ROOT / _VALUES).read_text()),
+        "docs/turn.md": diagram(),
     }
 
 

@@ -5,7 +5,7 @@ import pytest
 from bench.ops.__main__ import checks
 from bench.ops.check import Check
 
-LONG = {"C16", "C19", "C20", "C23", "C24", "C25", "C26", "C30", "C33", "C34", "C44"}
+LONG = {"C16", "C19", "C20", "C23", "C24", "C25", "C26", "C30", "C33", "C34", "C38", "C44"}
 """Those that take long, or measure on a machine that has to be quiet."""
 QUICK = [one for one in checks() if not one.packages and one.id not in LONG]
 

@@ -114,18 +114,19 @@ async def savings() -> str:
     searches = reply(search("s", "weather"))
     unknown = {**reply("x"), "usage": None}
     script = [one for _ in range(499) for one in (searches, reply("x"))]
-    async with serving(*script, searches, unknown, *script, reply("x")) as replica:
+    async with serving(*script, searches, unknown, *script, reply("x"), drain_delay=1) as replica:
         headers, logged, silent = [], [], 0
         for _ in range(1_000):
             told = (await replica.post(body())).headers
             silent += "x-toolfold-saved" not in told
             headers.append((told["x-toolfold-tokens"], told.get("x-toolfold-saved")))
+        text = await _metrics(replica)
+        await replica.leave(60)  # the line of the last request is written behind its reply
         for line in replica.log().splitlines():
             entry = json.loads(line)
             if entry["event"] == "request":
                 saved = None if entry["saved"] is None else str(entry["saved"])
                 logged.append(("{}/{}".format(*entry["tokens"]), saved))
-        text = await _metrics(replica)
     names = ("tool_tokens_offered", "tool_tokens_sent", "search_round_tokens")
     offered, sent, searching = (_total(text, f"toolfold_{name}_total") for name in names)
     net = offered - sent - searching

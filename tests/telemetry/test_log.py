@@ -72,7 +72,7 @@ def test_what_libraries_warn_of_is_a_line_without_what_it_was_filled_in_with(
     try:
         raise ValueError(secret)
     except ValueError:
-        logging.getLogger("uvicorn.error").exception("Exception in %s application", secret)
+        logging.getLogger("some.server").exception("Exception in %s application", secret)
     for _ in range(3):
         logging.getLogger("library").warning("It failed: %s", secret)
     logging.getLogger("library").info("said")
@@ -82,7 +82,7 @@ def test_what_libraries_warn_of_is_a_line_without_what_it_was_filled_in_with(
     assert (first["event"], first["level"], first["logger"]) == (
         "library",
         "error",
-        "uvicorn.error",
+        "some.server",
     )
     assert (first["error"], first["message"]) == ("ValueError", "Exception in %s application")
     assert first["where"].partition(":")[0] == __file__

@@ -214,7 +214,7 @@ async def mute_collector() -> str:
             serving(reply("x"), drain_delay=0, otlp_endpoint=endpoint) as telling,
         ):
             differences = []
-            for _ in range(8):  # the least of them: other work on the machine only adds
+            for _ in range(8):  # the middle of them: other work on the machine comes in bursts
                 took: list[list[float]] = [[], []]
                 for _ in range(100):
                     for at, replica in enumerate((plain, telling)):
@@ -227,7 +227,7 @@ async def mute_collector() -> str:
                 clock = Clock()
                 await replica.leave(60)
                 ended.append(clock.seconds)
-    added, later = min(differences), ended[1] - ended[0]
+    added, later = median(differences), ended[1] - ended[0]
     actual = f"p50 {added * 1000:+.2f} ms, exit {later:+.1f} s"
     return expect(added < 0.0002 and later <= 3, actual)
 

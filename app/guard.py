@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from app.core.codec import encode
-from app.http import OURS, App, Headers, Receive, Scope, Send, respond
+from app.http import App, Headers, Receive, Scope, Send, is_protected, respond
 
 MOST_HEADERS = 100
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -111,8 +111,9 @@ def _hosts(target: bytes, host: bytes | None) -> Fault | None:
 def _hop(named: dict[bytes, bytes]) -> Fault | None:
     for token in named.get(b"connection", b"").lower().split(b","):
         name = token.strip()
-        if name in _PROTECTED or name.replace(b"_", b"-").startswith(OURS):
-            return Fault(400, "connection", f"`{name.decode('latin-1')}` is not of one connection.")
+        if name in _PROTECTED or is_protected(name):  # who it is: CVE-2025-48865
+            said = f"`Connection` must not name `{name.decode('latin-1')}`: leave it out."
+            return Fault(400, "connection", said)
     if named.get(b"expect", b"100-continue").lower() != b"100-continue":
         return Fault(417, "expect", "Only `100-continue` can be expected.")
     return None

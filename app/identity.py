@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.core.errors import BadRequest, Denied
 from app.core.narrowing import PREFIX, narrow
 from app.core.policy import Policy
-from app.http import OURS, Headers, Scope, is_protected
+from app.http import OURS, Headers, Scope
 from app.policies import Policies, Tenant
 from app.policies.document import NAME
 
@@ -54,8 +54,6 @@ class Identity:
                 given.append((name, value))
             elif name.startswith(_MAY_BE_OURS) and name.replace(b"_", b"-").startswith(OURS):
                 ours.append((name, value))
-            elif name == b"connection":
-                _check_connection(value)
         if len(given) > 1 and sum(name == b"authorization" for name, _ in given) > 1:
             raise _unknown("There are two `Authorization` headers: send one.")
         if not ours and not policies.by_key:
@@ -130,16 +128,6 @@ def _bare(name: bytes, value: bytes) -> bytes:
         return value
     scheme, _, key = value.partition(b" ")
     return key.strip() if scheme.lower() == b"bearer" else b""
-
-
-@lru_cache(64)
-def _check_connection(value: bytes) -> None:
-    """A client must not have another hop's headers dropped: what it would hide in this way is
-    who it is. CVE-2025-48865."""
-    for token in value.lower().split(b","):
-        if is_protected(token.strip()):
-            name = token.strip().decode("latin-1")
-            raise BadRequest(f"`Connection` must not name `{name}`: leave it out.", "connection")
 
 
 def _unknown(message: str) -> Denied:

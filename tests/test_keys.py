@@ -168,7 +168,6 @@ CLIENTS = [
     ("Cookie", "session=sk-acme"),
     ("X-Auth-Token", "sk-acme"),
     ("Ocp-Apim-Subscription-Key", "sk-acme"),
-    ("X_Api_Key", "sk-acme"),
 ]
 
 
@@ -190,6 +189,18 @@ async def test_C9_with_the_operators_key_no_credential_of_the_client_is_sent_on(
     sent = json.dumps(received.headers)
     assert "sk-acme" not in sent
     assert "theirs" not in sent
+
+
+@PATHS
+@pytest.mark.parametrize("name", ["X_Api_Key", "api_key", "x_goog_api_key"])
+async def test_C9_a_credential_under_a_name_with_underscores_is_refused(
+    file: str, path: str, name: str
+) -> None:
+    async with start_proxy(reply("ok"), policy_file=file) as proxy:
+        response = await send(proxy, ("Authorization", "Bearer sk-acme"), (name, "x"), path=path)
+
+    assert response.status_code == 400
+    assert proxy.upstream.received == []
 
 
 async def test_the_operators_key_may_stand_in_a_file(tmp_path: Path) -> None:

@@ -244,8 +244,9 @@ async def chosen_upstream() -> str:
     async with upstream(reply("x")) as evil, serving(reply("x")) as replica:
         at = evil.url.removesuffix("/v1").removeprefix("http://").encode()
         named: dict[str, Any] = {key: evil.url for key in ("api_base", "base_url", "custom_host")}
-        headers = ("x-portkey-custom-host", "Helicone-Target-URL", "x-toolfold-upstream")
+        headers = ("x-portkey-custom-host", "Helicone-Target-URL")
         await replica.post(body(**named), **dict.fromkeys(headers, evil.url))
+        unknown = await replica.post(body(), **{"x-toolfold-upstream": evil.url})
         targets = [
             *(b"http://" + at + b"/v1/models", b"//" + at + b"/v1/models", b"/v2/models"),
             *(b"/v1/%2e%2e/x", b"/v1/..%2fx", b"/v1/..%5cx", b"/%23/v1", b"/v1#@" + at),
@@ -263,7 +264,8 @@ async def chosen_upstream() -> str:
         actual = (
             f"{len(evil.received)} at evil, {heard} upstream, statuses {sorted(map(str, said))}"
         )
-        return expect(not evil.received and not wrong and heard == 1, actual)
+        right = not evil.received and not wrong and heard == 1
+        return expect(right and unknown.status_code == 400, actual)
 
 
 @check("C14", "200 KB of gzip that say 200 MB", "502, memory +<32 MB")

@@ -6,6 +6,7 @@ from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from app.core.codec import encode
+from app.page import load_page
 from app.telemetry.telemetry import Telemetry
 
 _INERT = {
@@ -18,8 +19,13 @@ _INERT = {
 
 def create_admin(is_ready: Callable[[], bool], telemetry: Telemetry) -> FastAPI:
     """`/healthz` says that the process runs; `/readyz` that requests may be sent to it;
-    `/metrics` is for Prometheus, `/stats.json` for the page."""
+    `/` shows how they went, from `/stats.json`; `/metrics` is for Prometheus."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    page, headers = load_page()
+
+    @app.get("/")
+    async def show() -> Response:
+        return Response(page, headers=headers, media_type="text/html")
 
     @app.get("/healthz")
     async def health() -> Response:

@@ -14,8 +14,9 @@ from app.core.chunks import Chunk
 from app.core.dialect.said import Known
 from app.core.dialect.speech import nothing
 from app.core.errors import Broken, ToolfoldError, TurnedAway
+from app.core.fold import Fold
 from app.core.hits import Ranked
-from app.core.plan import Fold, Trim
+from app.core.plan import Trim
 from app.core.policy import Policy
 from app.core.search import Search
 from app.core.turn import Turn
@@ -43,14 +44,7 @@ from app.telemetry import Report
 from app.telemetry.sniffer import Sniffer
 from app.telemetry.telemetry import Telemetry
 from app.upstream import Rounds, Upstream
-from app.writers import (
-    FRAMING,
-    EventStream,
-    Relayed,
-    write_failure,
-    write_not_found,
-    write_whole,
-)
+from app.writers import FRAMING, EventStream, Relayed, write_failure, write_not_found, write_whole
 
 
 class Api:
@@ -76,9 +70,8 @@ class Api:
         self._rankers = rankers
         self._identity = identity
         self._admission = admission
-        self._patience = patience
+        self._waits = patience, comment_after
         self._telemetry = telemetry
-        self._comment_after = comment_after
         self._operators_key = operators_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,6 +85,9 @@ class Api:
             waits = any(name == b"expect" for name, _ in scope["headers"])
             closing = [(b"connection", b"close")] if waits else []
             report.status = await write_failure(send, error, [*report.headers(), *closing], 0)
+        except ToolfoldError as error:
+            report.refused(error)
+            report.status = await write_failure(send, error, report.headers(), 0)
         except ClientGone:
             report.error = "client_gone"
         finally:
@@ -100,21 +96,16 @@ class Api:
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, ticket: Ticket, report: Report
     ) -> None:
-        """Find out who asks for what."""
+        """Find out who asks for what. Raises ToolfoldError."""
         target = below_base(scope)
         if target is None:
             report.status = await write_not_found(send)
             return
-        try:
-            asker = self._identity.of(scope)
-            report.asked_by(asker)
-            folds = is_chat(scope["method"], target)
-            if asker.policy.may_hide and not folds:
-                check_hiding(scope["method"], target)
-        except ToolfoldError as error:
-            report.refused(error)
-            report.status = await write_failure(send, error, report.headers(), 0)
-            return
+        asker = self._identity.of(scope)
+        report.asked_by(asker)
+        folds = is_chat(scope["method"], target)
+        if asker.policy.may_hide and not folds:
+            check_hiding(scope["method"], target)
         if self._operators_key:
             target = without_keys(target)
         if folds:
@@ -139,12 +130,7 @@ class Api:
             self._store, scope["headers"], asker.tenant.name, query=scope["query_string"]
         )
         async with cancelled_when_gone(receive):
-            try:
-                planned, shape = await self._planner.plan(raw, policy, memory)
-            except ToolfoldError as error:
-                report.refused(error)
-                report.status = await write_failure(send, error, report.headers(), 0)
-                return
+            planned, shape = await self._planner.plan(raw, policy, memory)
             report.planned(planned, shape)
             report.captures = policy.capture
             if isinstance(planned, Fold):
@@ -168,15 +154,18 @@ class Api:
     ) -> None:
         """Play the rounds, and tell the client what is for the client."""
         turn = Turn(folded, policy)
-        streaming = folded.body.get("stream") == b"true"
-        rounds = self._rounds(scope, target, policy, folded.reaches, report, streaming=streaming)
+        report.streams = folded.body.get("stream") == b"true"
+        rounds = self._rounds(scope, target, policy, folded.reaches, report)
 
         async def rank(search: Search) -> Ranked:
             report.ranked_at.append(perf_counter())
             return await self._rankers.rank(search, folded.terms.shape, policy)
 
         reads = run(turn, rounds, rank, memory.remember)
-        await self._tell(send, turn, rounds, reads, report, streaming=streaming)
+        try:
+            await self._tell(send, turn, rounds, reads, report)
+        finally:
+            self._planner.learn(folded, turn.mend)
 
     async def _speak(
         self,
@@ -189,10 +178,9 @@ class Api:
     ) -> None:
         """A request that is not folded, to an upstream that is spoken to as text."""
         single = Single()
-        streaming = Body(content).get("stream") == b"true"
-        rounds = self._rounds(scope, target, policy, nothing, report, streaming=streaming)
-        reads = single.run(rounds, content)
-        await self._tell(send, single, rounds, reads, report, streaming=streaming)
+        report.streams = Body(content).get("stream") == b"true"
+        rounds = self._rounds(scope, target, policy, nothing, report)
+        await self._tell(send, single, rounds, single.run(rounds, content), report)
 
     def _rounds(
         self,
@@ -201,12 +189,10 @@ class Api:
         policy: Policy,
         beyond: Known,
         report: Report,
-        *,
-        streaming: bool,
     ) -> Rounds | SpokenRounds:
         """The rounds of one request, in the dialect of the upstream's model."""
         headers = forwarded(scope["headers"], b"identity", self._operators_key)
-        rounds = Rounds(self._upstream, target, headers, report.trace, streaming=streaming)
+        rounds = Rounds(self._upstream, target, headers, report.trace, streaming=report.streams)
         return spoken(rounds, policy, beyond)
 
     async def _tell(
@@ -216,11 +202,8 @@ class Api:
         rounds: Rounds | SpokenRounds,
         reads: AsyncGenerator[list[Chunk], None],
         report: Report,
-        *,
-        streaming: bool,
     ) -> None:
         """Pass on what the client may see, in its framing."""
-        report.streams = streaming
 
         def note() -> None:
             if isinstance(turn, Turn):
@@ -232,10 +215,9 @@ class Api:
             report.status = 200
             note()
             kept = returned(rounds.headers, *FRAMING)
-            return [*kept, *report.headers(whole=not streaming)]
+            return [*kept, *report.headers(whole=not report.streams)]
 
-        waits = self._patience, self._comment_after
-        stream = EventStream(send, turn, head, *waits) if streaming else None
+        stream = EventStream(send, turn, head, *self._waits) if report.streams else None
         try:
             async with aclosing(reads):
                 await (write_whole(send, reads, head) if stream is None else stream.write(reads))
@@ -256,7 +238,6 @@ class Api:
         lengths = [h for h in scope["headers"] if h[0] == b"content-length"]
         chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
         read = asyncio.Event()
-
         sniffer = Sniffer()
 
         async def upload() -> AsyncIterator[bytes]:

@@ -1,18 +1,17 @@
-"""The command line: `serve`, `explain`, `search`, `policy`, `doctor`, `healthcheck` and `demo`.
+"""The command line, a function a command.
 
-Exit codes: 0 it worked, 2 what was asked for is wrong (settings, file, request); `doctor` ends
-with 1 where something should be looked at, and `healthcheck` where the answer is no.
+Exit codes: 0 it worked, 1 something should be looked at, 2 what was asked for is wrong (settings,
+file, request).
 """
 
 import asyncio
-import inspect
+import platform
 import sys
-from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any
 
 import typer
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
 from rich.console import Console
 
 from app import __version__, views
@@ -20,14 +19,13 @@ from app.core.errors import BadRequest, Denied
 from app.core.hits import Ranked
 from app.core.policy import FIELDS
 from app.explain import Unreadable, explain, read_request, searched
+from app.flags import fail, problems_of, read, settings_of, with_flags
 from app.policies.document import Invalid
 from app.policy_commands import policy_app
-from app.settings import Settings
-from app.tenants import Unsafe, resolve
+from app.settings import Settings, strangers
+from app.tenants import Unsafe, check_policies, resolve
 from app.tokens import load_counter
 
-_FLAGS = {"upstream_base_url": "--upstream"}
-"""Flags that are shorter than the setting's name."""
 _POLICY = tuple(FIELDS)
 _RANKERS = ("ranker_url", "ranker_model", "ranker_timeout")
 
@@ -35,6 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Fold large `tools` arrays of OpenAI-compatible requests into one search tool.",
+    epilog="Ends with 0 if it worked, 1 if something should be looked at, 2 if what was asked for "
+    "is wrong. `NO_COLOR` takes the colours away; a pipe gets none.",
 )
 app.add_typer(policy_app, name="policy")
 Request = Annotated[
@@ -45,52 +45,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def main() -> None:
     """The `toolfold` command."""
-    app()
-
-
-def flag(setting: str) -> str:
-    """The flag of a setting."""
-    return _FLAGS.get(setting, f"--{setting.replace('_', '-')}")
-
-
-def _takes_flag(setting: str) -> bool:
-    """A secret stands in the environment: the list of processes shows what flags say."""
-    return Settings.model_fields[setting].annotation is not SecretStr
-
-
-def _with_flags(settings: Iterable[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command a flag for each of these settings. A flag wins over the environment."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [
-            p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD
-        ]
-        parameters = [*own, *(_parameter(name) for name in settings if _takes_flag(name))]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        return command
-
-    return decorate
-
-
-def _parameter(setting: str) -> inspect.Parameter:
-    field = Settings.model_fields[setting]
-    default = ",".join(field.default) if isinstance(field.default, tuple) else str(field.default)
-    option = typer.Option(
-        flag(setting),
-        help=f"{field.description} [TOOLFOLD_{setting.upper()}]",
-        show_default=default or False,
-    )
-    is_list = isinstance(field.default, tuple)
-    words = get_args(field.annotation)
-    is_text = is_list or len(words) == 1 or field.annotation is SecretStr or int in words
-    kind: Any = str if is_text else field.annotation
-    return inspect.Parameter(
-        setting,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, option],
-    )
+    app(prog_name="toolfold")
 
 
 @app.callback(invoke_without_command=True)
@@ -103,29 +58,29 @@ def _version(
 
 
 @app.command()
-@_with_flags(Settings.model_fields)
+@with_flags(Settings.model_fields)
 def serve(**flags: Any) -> None:
     """Run the proxy.
 
     Example: `toolfold serve --upstream https://api.openai.com/v1 --port 8080`, and then
     `base_url="http://127.0.0.1:8080/v1"` in the app.
     """
-    settings = _settings(flags)
+    settings = settings_of(flags)
     from app.main import serve as run  # a second, which what is wrong need not wait for
 
     try:
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             runner.run(run(settings))
     except OSError as error:
-        _fail(f"cannot listen: {error}")
+        fail(f"cannot listen: {error}")
     except Unsafe as unsafe:
-        _fail(str(unsafe))
+        fail(str(unsafe))
     except Invalid as invalid:
-        _fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
+        fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
 
 
 @app.command(name="explain")
-@_with_flags(("policy_file", *_POLICY))
+@with_flags(("policy_file", *_POLICY))
 def explain_command(
     request: Request,
     as_json: AsJson = False,
@@ -139,15 +94,15 @@ def explain_command(
 
     Example: `toolfold explain request.json --mode on`
     """
-    settings = _settings(flags)
+    settings = settings_of(flags)
     try:
         resolved = resolve(settings, tenant, header or [])
         raw = read_request(request, sys.stdin.buffer)
-        explained = explain(raw, resolved.policy, load_counter())
+        explained = explain(raw, resolved.policy, load_counter(), settings.traits())
     except (Unreadable, BadRequest, Denied) as fault:
-        _fail(str(fault) if isinstance(fault, Unreadable) else fault.message)
+        fail(str(fault) if isinstance(fault, Unreadable) else fault.message)
     except Invalid as invalid:
-        _fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
+        fail("\n".join(problem.text(settings.policy_file) for problem in invalid.problems))
     said = explained.as_json() | {"policy": resolved.as_json()}
     if as_json:
         views.print_json(said)
@@ -156,7 +111,7 @@ def explain_command(
 
 
 @app.command()
-@_with_flags((*_POLICY, *_RANKERS))
+@with_flags((*_POLICY, *_RANKERS))
 def search(
     request: Request,
     queries: Annotated[list[str], typer.Argument(help="What to search for, one phrase each.")],
@@ -167,7 +122,7 @@ def search(
 
     Example: `toolfold search request.json "create calendar event" "send email" --ranker bm25`
     """
-    settings = _settings(flags)
+    settings = settings_of(flags)
 
     async def run() -> Ranked:
         from app.main import create_rankers
@@ -179,7 +134,7 @@ def search(
     try:
         ranked = asyncio.run(run())
     except Unreadable as fault:
-        _fail(str(fault))
+        fail(str(fault))
     best = [
         (query, hits[: settings.limit]) for query, hits in zip(queries, ranked.served, strict=True)
     ]
@@ -192,7 +147,7 @@ def search(
 
 
 @app.command()
-@_with_flags(Settings.model_fields)
+@with_flags(Settings.model_fields)
 def doctor(
     call: Annotated[
         str, typer.Option(metavar="MODEL", help="Also ask this model for one token, at your cost.")
@@ -211,7 +166,7 @@ def doctor(
     """
     from app.doctor import Finding, Trial, examine
 
-    settings = _settings(flags)
+    settings = settings_of(flags)
 
     async def ask() -> list[Finding]:
         return [finding async for finding in examine(settings, Trial(key, call))]
@@ -226,7 +181,7 @@ def doctor(
 
 
 @app.command()
-@_with_flags(("admin_host", "admin_port"))
+@with_flags(("admin_host", "admin_port"))
 def healthcheck(
     ready: Annotated[bool, typer.Option("--ready", help="Ask for readiness, not life.")] = False,
     **flags: Any,
@@ -237,7 +192,54 @@ def healthcheck(
     """
     from app.doctor import alive
 
-    raise typer.Exit(0 if alive(_settings(flags), "/readyz" if ready else "/healthz") else 1)
+    raise typer.Exit(0 if alive(settings_of(flags), "/readyz" if ready else "/healthz") else 1)
+
+
+@app.command()
+@with_flags(Settings.model_fields)
+def check_config(as_json: AsJson = False, **flags: Any) -> None:
+    """Say what is wrong with the settings and the policy file, or which settings are set.
+
+    Ends with 0 if all is well, 1 if a variable looks like a setting and is none, 2 if `serve`
+    would not start.
+
+    Example: `toolfold check-config --upstream https://api.openai.com/v1`
+    """
+    settings, problems = _checked(flags)
+    unknown = strangers()
+    said = views.config_as_json(settings, problems, unknown)
+    if as_json:
+        views.print_json(said)
+    else:
+        views.print_config(_console(), Console(stderr=True), said)
+    raise typer.Exit(2 if problems else 1 if unknown else 0)
+
+
+def _checked(flags: dict[str, Any]) -> tuple[Settings | None, list[str]]:
+    """The settings, where they can be read, and what is wrong."""
+    try:
+        settings = read(flags)
+    except ValidationError as error:
+        return None, problems_of(error)
+    try:
+        check_policies(settings)
+    except Unsafe as unsafe:
+        return settings, [str(unsafe)]
+    except Invalid as invalid:
+        return settings, [problem.text(settings.policy_file) for problem in invalid.problems]
+    return settings, []
+
+
+@app.command()
+def version(as_json: AsJson = False) -> None:
+    """Print the version.
+
+    Example: `toolfold version --json`
+    """
+    if as_json:
+        views.print_json({"version": __version__, "python": platform.python_version()})
+    else:
+        print(__version__)
 
 
 @app.command()
@@ -260,29 +262,5 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def _settings(flags: dict[str, Any]) -> Settings:
-    given = {name: value for name, value in flags.items() if value is not None}
-    try:
-        return Settings(**given)
-    except ValidationError as error:
-        problems = [
-            f"{_where(problem['loc'])}{problem['msg'].removeprefix('Value error, ')}"
-            for problem in error.errors()
-        ]
-        _fail("\n".join(problems))
-
-
-def _where(loc: tuple[int | str, ...]) -> str:
-    """The setting that a problem is about; a problem between settings names them itself."""
-    name = str(loc[0]) if loc else ""
-    return f"{flag(name)} or TOOLFOLD_{name.upper()}: " if name else ""
-
-
 def _console() -> Console:
     return Console()
-
-
-def _fail(message: str) -> NoReturn:
-    for line in message.splitlines():
-        typer.echo(f"toolfold: {line}", err=True)
-    raise typer.Exit(2)

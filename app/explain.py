@@ -13,22 +13,13 @@ from app.core.codec import decode
 from app.core.conversation import Conversation
 from app.core.dialect.catalog import script
 from app.core.errors import BadRequest
+from app.core.fold import Fold, fold
 from app.core.hits import Ranked
-from app.core.plan import (
-    Fold,
-    Observe,
-    Plan,
-    Relay,
-    Trim,
-    decide,
-    fold,
-    observe,
-    open_request,
-    relayed,
-)
+from app.core.plan import Observe, Plan, Relay, Trim, decide, observe, open_request, relayed
 from app.core.policy import Policy
 from app.core.search import Search
 from app.core.shape import Shape, compile_shape
+from app.core.traits import DEFAULT, Traits
 from app.rankers import RankerFailed
 from app.rankers.rankers import Rankers
 
@@ -106,7 +97,7 @@ def read_request(path: str, stdin: Any) -> bytes:
     return raw
 
 
-def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
+def explain(raw: bytes, policy: Policy, count: Count, traits: Traits = DEFAULT) -> Explained:
     """The plan of a request. Raises BadRequest where the app would get a 400."""
     has_budget = (policy.schema_budget, policy.schema_profile) != ("off", "none")
     try:
@@ -123,7 +114,7 @@ def explain(raw: bytes, policy: Policy, count: Count) -> Explained:
         if not isinstance(decided, str):
             return Explained(decided, known, has_budget)
         conversation = Conversation.read(body.get("messages") or b"")
-        folded = fold(body, policy, shape, decided, conversation)
+        folded = fold(body, policy, shape, decided, conversation, {}, traits)
         plan = observe(folded) if policy.mode == "observe" else folded
         return Explained(plan, known, has_budget)
     except Malformed as malformed:

@@ -1,5 +1,6 @@
 """What the environment says: every `TOOLFOLD_*` variable, checked, all problems at once."""
 
+import os
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -28,6 +29,7 @@ from app.core.policy import (
 )
 from app.core.schema.budget import SchemaBudget, read_schema_budget
 from app.core.schema.profiles import Profile
+from app.core.traits import PROFILES, Traits, UpstreamProfile, profile_of
 
 Words = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
@@ -48,6 +50,10 @@ class Settings(BaseSettings):
     upstream_base_url: str = Field(
         default="https://api.openai.com/v1",
         description="The API to send requests to, as a base URL.",
+    )
+    upstream_profile: Literal["auto", UpstreamProfile] = Field(
+        default="auto",
+        description="What is known of that API: auto (by its host), or a profile of upstreams.md.",
     )
     host: str = Field(default="127.0.0.1", description="Address that apps connect to.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port that apps connect to.")
@@ -214,6 +220,12 @@ class Settings(BaseSettings):
             raise ValueError("must not hold a query, a fragment or credentials")
         return value.rstrip("/")
 
+    def traits(self) -> Traits:
+        """What is known of the upstream."""
+        host = urlsplit(self.upstream_base_url).hostname or ""
+        named = self.upstream_profile
+        return PROFILES[profile_of(host) if named == "auto" else named]
+
     @classmethod
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], *args: Any, **sources: PydanticBaseSettingsSource
@@ -282,3 +294,12 @@ class Settings(BaseSettings):
     def policy(self) -> Policy:
         """The policy that these settings make."""
         return Policy(**{name: getattr(self, name) for name in FIELDS})
+
+
+def strangers() -> list[str]:
+    """Variables that look like settings and are none: misspelt, or of another version."""
+    prefix = Settings.model_config["env_prefix"]
+    known = {prefix + name.upper() for name in Settings.model_fields}
+    return sorted(
+        name for name in os.environ if name.upper().startswith(prefix) and name.upper() not in known
+    )

@@ -37,6 +37,20 @@ def read_policies(raw: bytes, settings: Settings) -> Policies:
     return policies
 
 
+def check_policies(settings: Settings) -> None:
+    """Raises Unsafe and Invalid where with these settings nothing would be served."""
+    check_open(settings)
+    if settings.policy_file:
+        read_policies(_raw(settings), settings)
+
+
+def _raw(settings: Settings) -> bytes:
+    try:
+        return Path(settings.policy_file).read_bytes()
+    except OSError as error:
+        raise Invalid([Problem(1, "", f"cannot be read: {error.strerror}")]) from None
+
+
 def _is_open(settings: Settings) -> bool:
     return not settings.insecure and not is_loopback(settings.host)
 
@@ -67,10 +81,7 @@ def resolve(settings: Settings, tenant: str = "", headers: Sequence[str] = ()) -
     Invalid, BadRequest and Denied."""
     policies = Policies(anybody(settings))
     if settings.policy_file:
-        try:
-            policies = read(Path(settings.policy_file).read_bytes(), policies.anybody)
-        except OSError as error:
-            raise Invalid([Problem(1, "", f"cannot be read: {error.strerror}")]) from None
+        policies = read(_raw(settings), policies.anybody)
     if tenant and tenant not in policies.by_name:
         raise BadRequest(f"The policy file has no tenant `{tenant}`.", "tenant")
     who = policies.by_name[tenant] if tenant else policies.anybody

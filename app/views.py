@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from rich.console import Console
@@ -9,6 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.core.hits import Hit
+from app.settings import Settings
+
+_MAY_HOLD_A_PASSWORD = ("redis_url",)
 
 Found = Sequence[tuple[str, Sequence[Hit]]]
 """Queries with what they find."""
@@ -72,6 +76,46 @@ def print_plan(console: Console, plan: dict[str, Any]) -> None:
     if plan["manifest"]:
         console.rule("what the model reads")
         console.print(escape(plan["manifest"]), highlight=False, soft_wrap=True)
+
+
+def config_as_json(
+    settings: Settings | None, problems: list[str], unknown: list[str]
+) -> dict[str, Any]:
+    """What is wrong, what is unknown, and the settings that are not the defaults, unless they may
+    hold a password."""
+    dumped = settings.model_dump(mode="json") if settings else {}
+    changed = settings.model_fields_set if settings else ()
+    return {
+        "valid": not problems,
+        "problems": problems,
+        "unknown": [_guess(name) for name in unknown],
+        "settings": {
+            name: "**********" if name in _MAY_HOLD_A_PASSWORD and value else value
+            for name, value in dumped.items()
+            if name in changed
+        },
+    }
+
+
+def _guess(variable: str) -> str:
+    """A variable that is no setting, and the setting that was perhaps meant."""
+    near = get_close_matches(variable.partition("_")[2].lower(), Settings.model_fields, 1)
+    return f"{variable} is no setting" + (f": TOOLFOLD_{near[0].upper()}?" if near else "")
+
+
+def print_config(console: Console, errors: Console, said: dict[str, Any]) -> None:
+    """A table of what is set; what is wrong goes to the other console."""
+    for colour, lines in (("red", said["problems"]), ("yellow", said["unknown"])):
+        for line in lines:
+            errors.print(f"[{colour}]toolfold:[/] {escape(line)}", soft_wrap=True, highlight=False)
+    if said["settings"]:
+        table = Table("setting", "value")
+        for name, value in said["settings"].items():
+            text = ",".join(value) if isinstance(value, list) else str(value)
+            table.add_row(f"TOOLFOLD_{name.upper()}", escape(text))
+        console.print(table)
+    if said["valid"]:
+        console.print("the settings are good; all others are the defaults")
 
 
 def _print_fold(console: Console, plan: dict[str, Any]) -> None:

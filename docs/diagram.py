@@ -7,7 +7,7 @@ from app.core.address import Addressee
 from app.core.chunks import DONE, Chunk, as_chunk
 from app.core.codec import Json
 from app.core.errors import Refused
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.policy import Policy, Strategy
 from app.core.turn import Outcome, Turn
 from app.explain import explain

@@ -1,15 +1,18 @@
 """What the documentation takes from the code, so that it cannot say anything else."""
 
 import json
+import re
 
 from pydantic import SecretStr
 
 from app.policies.reference import document, schema
 from app.settings import Settings
 from app.telemetry.instruments import COUNTERS, GAUGES, HISTOGRAMS
+from docs.blocks import ROOT
 from docs.diagram import diagram
 from docs.picture import picture
 
+_VALUES = "deploy/helm/toolfold/values.schema.json"
 _SETTINGS = """\
 # Settings
 
@@ -55,6 +58,7 @@ def generated() -> dict[str, str]:
         "docs/metrics.md": _metrics(),
         "docs/policy.md": document(),
         "docs/settings.md": _settings(),
+        _VALUES: _values((ROOT / _VALUES).read_text()),
         "docs/turn.md": diagram(),
     }
 
@@ -86,6 +90,14 @@ def _example() -> str:
         for name, default, meaning in _fields()
     )
     return _EXAMPLE + "".join(lines)
+
+
+def _values(schema: str) -> str:
+    """The schema of the chart's values, with the names of `settings`; secrets are not values."""
+    fields = Settings.model_fields.items()
+    names = [name for name, field in fields if field.annotation is not SecretStr]
+    listed = json.dumps(names, indent=2).replace("\n", "\n" + " " * 8)
+    return re.sub(r'(?<="propertyNames": {\n        "enum": )\[[^]]*]', listed, schema)
 
 
 def _fields() -> list[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.policy import Policy
 from app.demo.cache import Prompt
 from app.explain import explain

@@ -13,10 +13,11 @@ from app.core.chunks import DONE, END, Chunk, as_chunk, as_completion, fold
 from app.core.codec import Json
 from app.core.conversation import Conversation
 from app.core.errors import UpstreamFailed
+from app.core.fold import Fold
+from app.core.fold import fold as fold_request
 from app.core.hits import Ranked
 from app.core.memory import Record, dump, load
-from app.core.plan import Fold, Plan, decide
-from app.core.plan import fold as fold_request
+from app.core.plan import Plan, decide
 from app.core.policy import Policy
 from app.core.search import Search, rank
 from app.core.shape import compile_shape

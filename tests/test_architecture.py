@@ -25,6 +25,7 @@ SHELL = {
     "guard": 3,
     "lifecycle": 3,
     "policy_commands": 11,
+    "flags": 4,
     "tenants": 4,
     "identity": 3,
     "policies": 2,
@@ -34,12 +35,14 @@ SHELL = {
     "spoken": 4,
     "upstream": 3,
     "catalogs": 3,
+    "learned": 3,
     "telemetry": 4,
     "trace": 2,
     "tokens": 3,
     "settings": 3,
     "http": 2,
     "breaker": 2,
+    "page": 2,
     "gather": 2,
     "protocol": 2,
     "unpack": 2,
@@ -124,5 +127,5 @@ def test_the_core_awaits_nothing(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(ROOT)) for path in SOURCES])
 def test_only_settings_read_the_environment(path: Path) -> None:
-    if "app" in path.parts and "demo" not in path.parts:
+    if "app" in path.parts and "demo" not in path.parts and path.name != "settings.py":
         assert not {"os.environ", "os.getenv", "os"} & set(imported(path))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.core.body import Body
 from app.core.exchange import shown
-from app.core.plan import Fold
+from app.core.fold import Fold
 from app.core.policy import Policy
 from tests.builders import CATALOG, dumps, reply, request, search
 from tests.conftest import start_proxy

@@ -11,7 +11,7 @@ from app.core.codec import Json
 from app.core.exposure import rule
 from app.core.policy import Policy
 from tests.builders import call, dumps, reply, search, tool
-from tests.core.test_plan import allowed
+from tests.core.test_fold import allowed
 from tests.player import buffered, in_pieces, play
 from tests.scripts import wrapped
 from tests.test_hidden import sent, told

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import CATALOG, body, call, dumps, reply
 from tests.conftest import start_proxy
-from tests.core.test_plan import named
+from tests.core.test_fold import named
 from tests.test_hidden import SECRET, TOOLS
 from tests.upstream import Raw
 

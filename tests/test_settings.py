@@ -1,8 +1,13 @@
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
 from app.core.policy import Policy
+from app.core.traits import PROFILES
 from app.settings import Settings
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_the_defaults_of_settings_and_policy_are_the_same() -> None:
@@ -55,3 +60,16 @@ def test_a_remote_ranker_needs_its_endpoint() -> None:
 
 def test_a_key_is_not_shown() -> None:
     assert "s3cret" not in repr(Settings(ranker_key="s3cret"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_profile_stands_in_the_docs(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "upstreams.md").read_text()
+
+
+def test_the_profile_goes_by_the_host_unless_it_is_named() -> None:
+    mistral = Settings(upstream_base_url="https://api.mistral.ai/v1")
+    assert mistral.traits() == PROFILES["mistral"]
+    named = Settings(upstream_base_url="https://api.mistral.ai/v1", upstream_profile="vllm")
+    assert named.traits() == PROFILES["vllm"]
+    assert Settings(upstream_base_url="http://127.0.0.1:9/v1").traits() == PROFILES["default"]

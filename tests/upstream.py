@@ -61,9 +61,9 @@ class Received:
         return [value for key, value in self.headers if key.lower() == name]
 
 
-Scripted = Json | Raw | int | Callable[[Received], Raw]
-"""A completion in the framing that was asked for, bytes, a status with an error body, or what
-a server makes of the request."""
+Scripted = Json | Raw | int | Callable[[Received], Json | Raw | int]
+"""A completion in the framing that was asked for, bytes, or a status with an error body; or what
+makes one of a request."""
 
 
 class Upstream:
@@ -148,10 +148,10 @@ async def upstream(*script: Scripted, text_only: str = "") -> AsyncIterator[Upst
 
 
 def _raw(scripted: Scripted, received: Received, text_only: str) -> Raw:
+    if callable(scripted):
+        scripted = scripted(received)
     if isinstance(scripted, Raw):
         return scripted
-    if callable(scripted):
-        return scripted(received)
     if isinstance(scripted, int):
         error = {"message": f"status {scripted}", "type": "scripted", "param": None, "code": None}
         headers = {"x-request-id": "req-1", "retry-after": "9", "x-should-retry": "false"}

@@ -35,6 +35,11 @@ def addressee(call: Call, terms: Terms, promoted: Container[str]) -> Addressee:
     return "alias" if terms.meant(name) else _unknown(name, terms)
 
 
+def relayed(call: Call, terms: Terms, promoted: Container[str]) -> Addressee:
+    """Whom a call is for where the client's own request was sent: the client, whatever its name."""
+    return "hidden" if terms.shape.names.get(call.name) == "hidden" else "client"
+
+
 def open_wrapped(call: Call, terms: Terms) -> None:
     """Take the real call out of a wrapped one, under the name that it can only mean."""
     name, arguments = unwrap(call.arguments) or ("", "")

@@ -10,7 +10,7 @@ import msgspec
 
 from app.core import wording
 from app.core.body import Body
-from app.core.codec import encode
+from app.core.codec import Json, encode
 from app.core.terms import Terms
 from app.core.tools import Tool
 
@@ -63,17 +63,26 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
             case "unwrapped":
                 return wording.HOW_TO_CALL.format(bridge=terms.bridge)
 
+    def references(self, terms: Terms) -> list[Json]:
+        """The tools found, for an upstream that loads what a result refers to: the form of
+        https://github.com/vllm-project/vllm/pull/40190."""
+        found = self.visible(terms) if terms.refers and self.kind == "found" else []
+        return [{"type": "tool_reference", "name": name} for name in found]
+
     def visible(self, terms: Terms) -> list[str]:
         """The tools found that are still to be found. What `tool_choice` allows is no matter
         here: it may not change what was said."""
         return [name for name in self.names if name in terms.shape.deferred]
 
     def _found(self, terms: Terms) -> str:
-        tools = [terms.shape.deferred[name] for name in self.visible(terms)]
+        names = self.visible(terms)
+        tools = [terms.shape.deferred[name] for name in names if terms.declarable(name)]
+        barred = [f"`{name}`" for name in names if not terms.declarable(name)]
         found = wording.FOUND_WRAPPED if terms.wraps else wording.FOUND
         notes = (
             (found.format(wrapper=terms.wrapper), bool(tools)),
-            (wording.NOTHING, not tools),
+            (wording.NOTHING, not names),
+            (wording.UNAVAILABLE.format(names=", ".join(barred)), bool(barred)),
             (wording.SOME_UNMATCHED, bool(tools and self.unmatched)),
             (wording.TRUNCATED, self.truncated),
             (wording.LAST_SEARCH, self.last),

@@ -112,7 +112,7 @@ def compile_catalog(raw: bytes, count: Count) -> Catalog:
         raise Malformed("tools-too-deep")
     fingerprint = sha256(raw).hexdigest()
     try:
-        found = tuple(tools.parse(entry, at) for at, entry in enumerate(entries))
+        found = tuple(tool for at, entry in enumerate(entries) for tool in tools.read(entry, at))
         by_name = _unique(found)
     except BadRequest as fault:
         return Catalog(len(raw), fingerprint, fault=fault, count=len(entries))

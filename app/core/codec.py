@@ -70,6 +70,17 @@ def is_deeper(value: Any, most: int) -> bool:
     return any(isinstance(one, dict | list) for one in level)
 
 
+def repeats(raw: bytes) -> bool:
+    """Whether an object in this JSON names a member twice: parsers differ in the one they take."""
+    found: list[bool] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        found.append(len(dict(pairs)) < len(pairs))
+
+    json.loads(raw, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return any(found)
+
+
 def _decode_leniently(raw: bytes | msgspec.Raw | str) -> Any:
     text = raw if isinstance(raw, str) else bytes(raw).decode()
     try:

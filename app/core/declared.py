@@ -1,9 +1,10 @@
-"""Which of the deferred tools are declared."""
+"""Which of the deferred tools are declared, and how: the part of `tools` behind the bridge."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from app.core.policy import MOST_HITS
 from app.core.terms import Terms
+from app.core.tools import Tool, marked
 
 
 def fitted(names: Iterable[str], kept: frozenset[str], room: int) -> list[str]:
@@ -29,3 +30,19 @@ def demanded(terms: Terms) -> tuple[Sequence[str], Sequence[str]]:
         last = [n for n in visible if choice.kind != "allowed" or n in choice.names][-1:]
     few = choice.kind == "named" or (len(choice.names) <= MOST_HITS and not terms.wraps)
     return last, choice.names if few else ()
+
+
+def declarations(promoted: Sequence[str], terms: Terms, referred: Container[str]) -> list[bytes]:
+    """The declarations of the promoted tools. Where the upstream defers, all that can be found
+    stands behind them: marked, and so unseen. `referred`: tools that a result loads."""
+    deferred = terms.shape.deferred
+    if not terms.marks:
+        return [deferred[name].raw for name in promoted]
+    loaded = [name for name in promoted if name not in referred]
+    rest = (tool for name, tool in deferred.items() if name not in loaded)
+    unseen = (marked(tool) for tool in rest if _may_be_marked(tool, terms))
+    return [*(deferred[name].raw for name in loaded), *unseen]
+
+
+def _may_be_marked(tool: Tool, terms: Terms) -> bool:
+    return terms.declarable(tool.name) and terms.admits(tool.name) is not None

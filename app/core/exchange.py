@@ -51,7 +51,8 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
         if not self.fits(terms):
             return []
         calls = [self.call(at, terms) for at in range(len(self.calls))]
-        return [{"role": "assistant", **self.said, "tool_calls": calls}, *self.answered(terms)]
+        said = terms.traits.message(self.said)
+        return [{"role": "assistant", **said, "tool_calls": calls}, *self.answered(terms)]
 
     def call(self, at: int, terms: Terms) -> Json:
         """A call: one of ours under the name that our tools have now, one of a tool that does
@@ -64,15 +65,21 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
         function = {**call["function"], "name": name}
         if answer.shows:
             function["arguments"] = _selecting(answer.visible(terms))
-        return {**call, "function": function}
+        return terms.traits.call({**call, "function": function}, first=not at)
 
     def answered(self, terms: Terms) -> list[Json]:
         """The tool messages that are ours to give."""
         return [
-            {"role": "tool", "tool_call_id": call["id"], "content": answer.text(terms)}
-            for call, answer in zip(self.calls, self.answers, strict=True)
+            self._result(at, answer, terms)
+            for at, answer in enumerate(self.answers)
             if answer is not None
         ]
+
+    def _result(self, at: int, answer: Answer, terms: Terms) -> Json:
+        call = self.call(at, terms)
+        named = {"name": call["function"]["name"]} if terms.traits.names_results else {}
+        content = answer.references(terms) or answer.text(terms)
+        return {"role": "tool", "tool_call_id": call["id"], **named, "content": content}
 
     @property
     def found(self) -> dict[str, dict[str, int]]:

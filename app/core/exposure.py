@@ -19,7 +19,7 @@ _NEVER_DEFERRED = (
     *("read", "write", "edit", "multiedit", "shell", "bash", "grep", "glob", "todo*", "think"),
     *("reply", "read_file", "write_file", "edit_file", "run_shell", "exit", "submit"),
     # The client's own, where our tools have to take another name.
-    *(BRIDGE_NAME, WRAPPER_NAME),
+    *(BRIDGE_NAME, "toolsearch", WRAPPER_NAME),
 )
 
 
@@ -81,7 +81,7 @@ def _wanted(policy: Policy, tool: Tool, family: str | None) -> Ruling:
     )
     for exposure, patterns in lists:
         for pattern in patterns:
-            if _matches(pattern, tool.name or tool.type, family):
+            if _matches(pattern, tool, family):
                 return Ruling(exposure, f"policy: {exposure} `{pattern}`")
     if policy.default_exposure == "hidden":
         return Ruling("hidden", "policy: default_exposure hidden")
@@ -103,8 +103,9 @@ def _can_defer(policy: Policy, tool: Tool) -> bool:
     return tool.type == "function" or (tool.type == "custom" and policy.strategy == "promote")
 
 
-def _matches(pattern: str, name: str, family: str | None) -> bool:
-    """Tools that have no name go by their type."""
+def _matches(pattern: str, tool: Tool, family: str | None) -> bool:
+    """Tools that have no name go by their type. A tool in a namespace is of two families."""
     if pattern.startswith(_FAMILY):
-        return family is not None and fnmatchcase(family, pattern.removeprefix(_FAMILY))
-    return fnmatchcase(name, pattern)
+        families = filter(None, (family, tool.namespace))
+        return any(fnmatchcase(one, pattern.removeprefix(_FAMILY)) for one in families)
+    return fnmatchcase(tool.name or tool.type, pattern)

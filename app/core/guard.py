@@ -11,7 +11,7 @@ from app.core.body import Body
 from app.core.choice import read_choice
 from app.core.errors import BadRequest, Broken, ToolfoldError
 from app.core.shape import Shape
-from app.core.tools import is_disguised
+from app.core.tools import NAMESPACE, is_disguised
 
 _REFUSALS = {
     "not-json": ("The body must be a JSON object in UTF-8, not compressed.", "body"),
@@ -24,6 +24,11 @@ _REFUSALS = {
         "The body names a member in two ways or in another spelling than `tools`, `functions`, "
         "`tool_choice`, `type`, `function`, `custom` or `name`: parsers differ in what they read.",
         "body",
+    ),
+    "namespace": (
+        "A namespace in `tools` must be read in one way, with `defer_loading` in a function of it: "
+        "send its functions as tools of their own.",
+        "tools",
     ),
     "tool-choice": ("`tool_choice` must name a tool that can be called.", "tool_choice"),
 }
@@ -44,10 +49,13 @@ def check_members(body: Body) -> None:
 
 
 def guard(body: Body, shape: Shape) -> None:
-    """Raises BadRequest: a request with tools that can be read in two ways; and where a tool
+    """Raises BadRequest: a request with tools that can be read in two ways, or in a namespace
+    that goes upstream as it is, with whatever it holds; and where a tool
     is hidden, one for several replies, which are passed on unread, or for a call of it."""
     if shape.catalog.is_ambiguous:
         raise refusal("other-spelling")
+    if any(tool.type == NAMESPACE for tool in shape.catalog.tools):
+        raise refusal("namespace")
     if not shape.hides:
         return
     value = body.value("tool_choice")

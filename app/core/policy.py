@@ -12,7 +12,7 @@ from app.core.schema.profiles import Profile
 
 Mode = Literal["off", "observe", "auto", "on"]
 """From the one that does least to the one that does most."""
-Strategy = Literal["promote", "wrap"]
+Strategy = Literal["promote", "wrap", "native"]
 Place = Literal["auto", "system"]
 Dialect = Literal["native", "json_tag", "pformat"]
 Exposure = Literal["direct", "deferred", "hidden"]
@@ -50,7 +50,7 @@ class Policy:
         ),
     ] = "auto"
     strategy: Annotated[
-        Strategy, Knob("How a found tool becomes callable: promote or wrap.", "free")
+        Strategy, Knob("How found tools become callable: promote, wrap or native.", "free")
     ] = "promote"
     default_exposure: Annotated[
         Exposure,

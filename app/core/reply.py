@@ -118,10 +118,10 @@ class Reply:
             pairs = zip(fragments, calls, strict=False)
             told = (self._fragment(f, call, leaves) for f, call in pairs if leaves[call])
             kept = [fragment for fragment in told if fragment is not None]
-            if not kept:
-                out = {k: v for k, v in out.items() if k != "tool_calls"}
-            elif list(map(id, kept)) != list(map(id, fragments)):
-                out = {**out, "tool_calls": kept}
+            if list(map(id, kept)) != list(map(id, fragments)):
+                # Some servers say the first call again in the form of `functions`.
+                out = {k: v for k, v in out.items() if k not in ("tool_calls", "function_call")}
+                out |= {"tool_calls": kept} if kept else {}
         return out
 
     def _fragment(self, fragment: Json, call: Call, leaves: Mapping[Call, bool]) -> Json | None:

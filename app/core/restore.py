@@ -40,6 +40,8 @@ class Restored(NamedTuple):
     """The tools that they declare, in order of discovery."""
     found: dict[str, dict[str, int]]
     """Those that a search has found, each with the rank that every ranker gave it."""
+    exchanges: tuple[Exchange, ...]
+    """What is ours in them."""
 
 
 class _Around(NamedTuple):
@@ -48,6 +50,8 @@ class _Around(NamedTuple):
     before: list[Json]
     message: bytes
     after: list[Json]
+    exchanges: list[Exchange]
+    """What is ours of it."""
 
 
 def restore(conversation: Conversation, records: Mapping[str, Record], terms: Terms) -> Restored:
@@ -55,6 +59,7 @@ def restore(conversation: Conversation, records: Mapping[str, Record], terms: Te
     discovered: dict[str, None] = {}
     known: set[str] = set()
     pieces: list[bytes] = []
+    ours: list[Exchange] = []
     at = 0
     for position, message in enumerate(conversation.messages):
         if message.role == "assistant":
@@ -70,10 +75,11 @@ def restore(conversation: Conversation, records: Mapping[str, Record], terms: Te
                 pieces.append(_joined(around.before, first=not position))
                 gap = conversation.raw[end_before:start] if position else b""
                 pieces += [gap, around.message, _joined(around.after, first=False)]
+                ours += around.exchanges
                 at = end
     pieces.append(conversation.raw[at:])
     found = {name: ranks for record in records.values() for name, ranks in record.found.items()}
-    return Restored(b"".join(pieces), tuple(discovered), found)
+    return Restored(b"".join(pieces), tuple(discovered), found, tuple(ours))
 
 
 def _joined(messages: Iterable[Json], *, first: bool) -> bytes:
@@ -85,32 +91,31 @@ def _joined(messages: Iterable[Json], *, first: bool) -> bytes:
 def _around(
     raw: bytes, message: Message, record: Record | None, terms: Terms, known: set[str]
 ) -> _Around:
-    before: list[Json] = []
-    after: list[Json] = []
+    ours = [one for one in record.exchanges if one.fits(terms)] if record else []
+    mixed = record.mixed if record and record.mixed and record.mixed.fits(terms) else None
     body = Body(raw)
     if record is not None:
-        for exchange in record.exchanges:
-            before += exchange.messages(terms)
-            known.update(exchange.found)
-        body = _without(body, record.spoken)
-        if record.mixed is not None and record.mixed.fits(terms):
-            body = _with_searches(body, record.mixed, terms)
-            after = record.mixed.answered(terms)
+        known.update(name for exchange in record.exchanges for name in exchange.found)
+        body = _without(body, record.spoken, terms)
+    if mixed is not None:
+        body = _with_searches(body, mixed, terms)
     if terms.wraps and message.tool_calls:
-        before += _shown(body, message, terms, known)
+        ours += _shown(body, message, terms, known)
         body = _wrapped(body, terms)
     if record is not None and record.mixed is not None:
         known.update(record.mixed.found)
-    return _Around(before, body.splice({}), after)
+    before = [message for exchange in ours for message in exchange.messages(terms)]
+    after = mixed.answered(terms) if mixed else []
+    return _Around(before, body.splice({}), after, [*ours, *([mixed] if mixed else [])])
 
 
-def _without(body: Body, spoken: str) -> Body:
+def _without(body: Body, spoken: str, terms: Terms) -> Body:
     """The message less the words that stand in the exchanges before it."""
     content = body.value("content")
     if not spoken:
         return body
     if isinstance(content, str) and content.startswith(spoken):
-        rest = content[len(spoken) :] or (None if body.get("tool_calls") else "")
+        rest = content[len(spoken) :] or (terms.traits.content if body.get("tool_calls") else "")
         return Body(body.splice({"content": encode(rest)}))
     parts = list(dicts(content))
     if parts and str(parts[0].get("text", "")).startswith(spoken):
@@ -136,7 +141,7 @@ def _with_searches(body: Body, mixed: Exchange, terms: Terms) -> Body:
     return Body(body.splice({"tool_calls": encode([*entries, *own])}))
 
 
-def _shown(body: Body, message: Message, terms: Terms, known: set[str]) -> list[Json]:
+def _shown(body: Body, message: Message, terms: Terms, known: set[str]) -> list[Exchange]:
     """A search for the tools of this message that the conversation has not shown. Where the
     upstream signs what its model says, nothing that the model did not say is put in."""
     new = [call.name for call in message.tool_calls or () if call.name in terms.shape.deferred]
@@ -146,7 +151,7 @@ def _shown(body: Body, message: Message, terms: Terms, known: set[str]) -> list[
     if not new or signed or body.names() - _PLAIN:
         return []
     seed = (message.tool_calls or [])[0].id or ""
-    return shown(new, seed.encode()).messages(terms)
+    return [one for one in [shown(new, seed.encode())] if one.fits(terms)]
 
 
 def _wrapped(body: Body, terms: Terms) -> Body:

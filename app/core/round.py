@@ -5,14 +5,16 @@ it; everything behind a call that is still undecided waits, so that the order st
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from app.core.address import Addressee
+from app.core.answer import Answer
 from app.core.bill import Played, read_usage
 from app.core.calls import Call, Calls
 from app.core.chunks import Chunk, dicts, joined, merge, usage_of
 from app.core.codec import Json
+from app.core.exchange import Exchange
 
 _NAMES = ("id", "model")
 _NEVER_ECHOED = frozenset({"role", "content", "tool_calls", "function_call", "annotations"})
@@ -139,6 +141,19 @@ class Round:
         frame = {k: v for k, v in self._frame.items() if k != "usage"}
         choice = {"index": 0, "delta": {}, "finish_reason": reason}
         self._queue.append(Entry(Chunk({**frame, "choices": [choice]}), ()))
+
+    def exchange(self, given: Mapping[Call, Answer]) -> Exchange:
+        """This round as it goes into the conversation; calls that the client answers stay
+        open."""
+        calls, answers = [], []
+        for position, call in enumerate(self.calls.all):
+            answer = given.get(call)
+            if answer is None and not self.leaves.get(call):
+                continue
+            message = call.as_real() if answer is None and call.inner else call.as_message()
+            calls.append({**message, "id": message["id"] or f"call_{position}"})
+            answers.append(answer)
+        return Exchange(self.said, calls, answers)
 
     @property
     def said(self) -> Json:

@@ -1,7 +1,7 @@
 """A search call: its arguments and its hits. A search never errors."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -47,6 +47,23 @@ def read_search(call: Call) -> Search:
     texts = (text.strip()[:_LONGEST_QUERY] for text in _texts(_unwrapped(value)))
     queries = dict.fromkeys(text for query in texts for text in _selected(query) if text)
     return Search(call, tuple(queries)[:_MOST_QUERIES], _number(limit))
+
+
+def sorted_out(calls: Iterable[Call], room: int) -> tuple[list[Search], dict[Call, Answer]]:
+    """The searches that want a ranking, and the answers to those that get none: they say
+    nothing that can be searched for, or there is no room for one more."""
+    wanted: list[Search] = []
+    told: dict[Call, Answer] = {}
+    for call in calls:
+        search = read_search(call)
+        made = len(wanted) + sum(answer.kind == "unread" for answer in told.values())
+        if made >= room:
+            told[call] = Answer("spent")
+        elif search.queries:
+            wanted.append(search)
+        else:
+            told[call] = Answer("unread")
+    return wanted, told
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from app.core import wording, wrap
-from app.core.catalog import Catalog, Count
+from app.core.catalog import Catalog, Count, Family
 from app.core.codec import encode
 from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME, Ruling, is_core, rule
 from app.core.manifest import Listed, Manifest, clean, grouped, manifest, signature
 from app.core.policy import MOST_HITS, Exposure, Policy
 from app.core.schema.budget import budgeted
+from app.core.selfsearch import is_search
 from app.core.tools import Tool, parse
 
 _LONGEST_DESCRIPTION = 1_024
@@ -47,6 +48,8 @@ class Shape:
     """Hits of a query that does not say how many."""
     opted_in: bool
     """The client marked a tool as deferred, or sent a hosted search tool."""
+    searches: bool
+    """The client has a search for tools of its own."""
     bridge_name: str
     bridge: bytes
     """The bridge's declaration, with the manifest in it."""
@@ -82,12 +85,19 @@ class Shape:
         """Whether a declaration is not the one that the client sent."""
         return self.tools != self.catalog.tools
 
-    def bridge_as(self, name: str, wrapper: str, *, in_system: bool) -> bytes:
-        """The bridge's declaration under other names, or with the manifest elsewhere."""
-        if (name, wrapper) == (self.bridge_name, self.wrapper_name) and not in_system:
+    def bridge_as(self, name: str, wrapper: str, *, listing: str) -> bytes:
+        """The bridge's declaration under other names, or with another listing; "" where that
+        stands in the system message."""
+        same = (name, wrapper, listing) == (self.bridge_name, self.wrapper_name, self.manifest.text)
+        if same:
             return self.bridge
-        listing = "" if in_system else self.manifest.text
         return _declaration(name, len(self.deferred), self.families, listing, self.limit, wrapper)
+
+    def wrapper_as(self, bridge: str, name: str) -> bytes:
+        """The wrapper's declaration under other names; empty where there is none."""
+        if not name or (bridge, name) == (self.bridge_name, self.wrapper_name):
+            return self.wrapper
+        return wrap.declaration(name, bridge)
 
 
 class Script(NamedTuple):
@@ -121,7 +131,7 @@ def compile_shape(
     around = count(script.around)
     ruled = list(zip(tools, rulings, strict=True))
     deferred = [tool for tool, ruling in ruled if ruling.exposure == "deferred"]
-    listed = [Listed(tool, catalog.families[catalog.by_name[tool.name]]) for tool in deferred]
+    listed = [Listed(tool, _family(tool, catalog)) for tool in deferred]
     positional = policy.dialect == "pformat"
     text = manifest(listed, policy.manifest_tokens, count, positional=positional)
     name = free_name(catalog.by_name)
@@ -148,6 +158,7 @@ def compile_shape(
         families=families,
         limit=policy.limit,
         opted_in=any(tool.mark or tool.is_hosted_search for tool in catalog.tools),
+        searches=any(is_search(tool) and names[tool.name] != "hidden" for tool in catalog.tools),
         bridge_name=name,
         bridge=bridge,
         wrapper_name=wrapper_name,
@@ -205,6 +216,13 @@ def _rule(policy: Policy, catalog: Catalog, position: int, count: Count) -> Ruli
     if ruling == ("deferred", "default") and count(signature(tool)) >= catalog.tokens[position]:
         return Ruling("direct", "its line in the manifest would cost as much as its schema")
     return ruling
+
+
+def _family(tool: Tool, catalog: Catalog) -> Family | None:
+    """What the manifest lists it under: the client's own word comes first."""
+    if tool.namespace:
+        return Family(tool.namespace, "")
+    return catalog.families[catalog.by_name[tool.name]]
 
 
 def _families(listed: list[Listed]) -> str:

@@ -1,12 +1,15 @@
 """On what terms the model meets the tools of one request: who may be known, and what the
 tools that we add are called."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.choice import Choice
+from app.core.exposure import BRIDGE_NAME, WRAPPER_NAME
 from app.core.policy import Strategy
-from app.core.shape import Shape
+from app.core.shape import Shape, free_name
 from app.core.tools import Tool
+from app.core.traits import DEFAULT, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +23,29 @@ class Terms:
     """The name of the search tool."""
     wrapper: str
     """The name of the tool that calls others, "" with strategy `promote`."""
+    traits: Traits = DEFAULT
+    """What the upstream takes."""
+    barred: frozenset[str] = frozenset()
+    """Tools whose declaration it has refused in this turn."""
 
     @property
     def wraps(self) -> bool:
         """Whether found tools are called through the wrapper."""
         return self.strategy == "wrap"
+
+    @property
+    def marks(self) -> bool:
+        """Whether all tools are sent, and the upstream keeps the marked ones from the model."""
+        return self.strategy == "native" and self.traits.defers
+
+    @property
+    def refers(self) -> bool:
+        """Whether a result loads the tools that it refers to."""
+        return self.marks and self.traits.references
+
+    def declarable(self, name: str) -> bool:
+        """Whether the upstream takes a declaration of this tool."""
+        return self.wraps or (name not in self.barred and self.traits.takes(name))
 
     def admits(self, name: str) -> Tool | None:
         """The deferred tool of this name, if a search may return it and a call name it."""
@@ -61,3 +82,15 @@ class Terms:
         """The deferred tool that a wrong name can only mean."""
         meant = self.shape.catalog.meant(name, self.knows)
         return meant if meant and meant.name in self.shape.deferred else None
+
+
+def our_names(shape: Shape, called: Sequence[str], traits: Traits) -> tuple[str, str]:
+    """What the tools that we add are called. A name that the history calls is another tool's,
+    and some upstreams refuse a name."""
+    ours = (shape.bridge_name, shape.wrapper_name)
+    usual = (traits.bridge, traits.wrapper) == (BRIDGE_NAME, WRAPPER_NAME)
+    if usual and set(ours).isdisjoint(called):
+        return ours
+    taken = {*shape.names, *called}
+    wrapper = free_name(taken, traits.wrapper) if shape.wrapper_name else ""
+    return free_name(taken, traits.bridge), wrapper

@@ -1,15 +1,19 @@
 """One entry of the request's `tools`."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.body import Body, Malformed
-from app.core.codec import Json, decode
+from app.core.codec import Json, decode, encode, repeats
 from app.core.errors import BadRequest
 
 _HOSTED_SEARCH = ("tool_search", "tool_search_tool_", "openrouter:tool_search")
 """Types of the search tools that OpenAI, Anthropic and OpenRouter host."""
+NAMESPACE = "namespace"
+"""The type of an entry that holds other tools."""
 _MARK = "defer_loading"
+_DEFERRED = re.compile(rb'"defer_loading"\s*:\s*true')
 _READ = frozenset({"tools", "functions", "tool_choice", "type", "function", "custom", "name"})
 
 
@@ -27,6 +31,8 @@ class Tool:
     """The JSON Schema of the arguments."""
     mark: bool | None = None
     """The client's own `defer_loading`."""
+    namespace: str = ""
+    """The name of the namespace that it came in."""
 
     @property
     def is_hosted_search(self) -> bool:
@@ -51,9 +57,29 @@ def is_disguised(name: str) -> bool:
     return name not in _READ and name.casefold() in _READ
 
 
+def read(raw: bytes, position: int) -> list[Tool]:
+    """The tools of the entry at this position: of a namespace its functions, where the client
+    defers one of them (no chat upstream takes a namespace; one that is not about deferring
+    stays as it is, and so does one that can be read in two ways). Raises BadRequest: it is not
+    a tool that has a name."""
+    where = f"tools[{position}]"
+    if b"namespace" in raw and _DEFERRED.search(raw):
+        group = decode(raw)
+        if isinstance(group, dict) and _is_plain_namespace(group, raw):
+            name = _of(group, "name", str, "")
+            entries = (
+                (_nested(entry), f"{where}.tools[{at}]") for at, entry in enumerate(group["tools"])
+            )
+            return [replace(_parse(entry, at), namespace=name) for entry, at in entries]
+    return [_parse(raw, where)]
+
+
 def parse(raw: bytes, position: int) -> Tool:
     """Read the entry at this position. Raises BadRequest: it is not a tool that has a name."""
-    where = f"tools[{position}]"
+    return _parse(raw, f"tools[{position}]")
+
+
+def _parse(raw: bytes, where: str) -> Tool:
     entry = decode(raw)
     if not isinstance(entry, dict):
         raise BadRequest(f"`{where}` must be an object.", where, "invalid_type")
@@ -82,6 +108,26 @@ def parse(raw: bytes, position: int) -> Tool:
         parameters=_of(inner, "parameters", dict, {}),
         mark=_mark(entry, inner),
     )
+
+
+def marked(tool: Tool) -> bytes:
+    """Its declaration with the mark, for an upstream that keeps marked tools from the model."""
+    return Body(tool.raw).splice({_MARK: b"true"})
+
+
+def _is_plain_namespace(group: Json, raw: bytes) -> bool:
+    """Whether all parsers read the same tools in it."""
+    is_one = group.get("type") == NAMESPACE and isinstance(group.get("tools"), list)
+    return is_one and not any(map(is_disguised, group)) and not repeats(raw)
+
+
+def _nested(entry: object) -> bytes:
+    """A function in the form of the chat endpoint; in a namespace it may have no `function`."""
+    flat = isinstance(entry, dict) and entry.get("type", "function") == "function"
+    if not isinstance(entry, dict) or not flat or "function" in entry:
+        return encode(entry)
+    inner = {key: value for key, value in entry.items() if key != "type"}
+    return encode({"type": "function", "function": inner})
 
 
 def _of(entry: Json, key: str, kind: type[Any], default: Any) -> Any:

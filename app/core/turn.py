@@ -16,21 +16,24 @@ from collections.abc import Sequence
 from typing import Literal
 
 from app.core import verdict
-from app.core.address import Addressee, addressee, open_wrapped
+from app.core.address import Addressee, addressee, open_wrapped, relayed
 from app.core.answer import Answer
 from app.core.bill import Played
 from app.core.calls import Call
 from app.core.chunks import DONE, END, Chunk
 from app.core.conversation import turn_key
 from app.core.errors import Broken, Refused, UpstreamFailed
-from app.core.exchange import Exchange, shown
+from app.core.exchange import Exchange
+from app.core.fold import Fold
 from app.core.hits import Ranked
 from app.core.memory import Record
-from app.core.plan import Fold
+from app.core.mend import Mend
 from app.core.policy import Policy
+from app.core.refusal import refused
+from app.core.remedy import sent
 from app.core.reply import Reply, unrepeated
 from app.core.round import Round
-from app.core.search import Search, Searched, find, read_search
+from app.core.search import Search, Searched, find, sorted_out
 from app.core.tools import Tool
 
 _MOST_UNKNOWN = 2
@@ -52,6 +55,8 @@ class Turn:
         """The rounds that are over."""
         self.discoveries: list[verdict.Discovery] = []
         """The calls of deferred tools that the client got, once the turn has ended."""
+        self.mend = Mend()
+        """What its upstream's refusals have taught, and whether folding was given up."""
         self.status_is_spent = False
         """The client has its 200: set by the edge. From then on a hidden round that fails
         is tried once more, since its status cannot be passed on."""
@@ -89,12 +94,13 @@ class Turn:
         self._outcome = None
         self._answers = {}
         self.rounds += 1
-        required = self._terms.choice.required
+        if self.mend.unfolded:
+            return self._fold.unfolded()
         return self._fold.request(
             self._promoted,
             self._exchanges,
-            searching=not (self._exhausted and required),
-            calling=not self._exhausted or required,
+            searching=not (self._exhausted and self._terms.choice.required),
+            calling=self._calling,
             spent=self._spent,
         )
 
@@ -105,12 +111,14 @@ class Turn:
 
     def fail(self, failure: UpstreamFailed) -> None:
         """A round did not come to its end. Raises the failure unless the turn can go on."""
-        may_replay = not self._replayed and not self._reply.begun
-        may_retry = not self._retried and not self._reply.told
-        refused = failure if isinstance(failure, Refused) and may_replay else None
-        if refused and (tools := verdict.undeclared(refused, self._terms, self._promoted)):
+        refusal = refused(failure) if self._round and self._round.is_empty else None
+        may_replay = not self._replayed and not self._reply.begun and not self.mend.unfolded
+        tools = verdict.undeclared(refusal, self._terms, self._promoted) if refusal else []
+        if tools and may_replay:
             self._play_again(tools)
-        elif self.status_is_spent and self.rounds > 1 and may_retry:
+        elif refusal and self._mended(refusal):
+            self._outcome = "again"
+        elif self.status_is_spent and self.rounds > 1 and self._may_retry:
             self._retried = True
             self._outcome = "again"
         else:
@@ -122,18 +130,10 @@ class Turn:
         """The searches of this round that want a ranking, each only once."""
         if self._round is None or self._outcome not in ("continue", "end"):
             return []
-        wanted: list[Search] = []
-        for call in self._round.addressed("search"):
-            if call in self._answers:
-                continue
-            search = read_search(call)
-            if self.searched + len(wanted) >= self._policy.max_searches:
-                self._answers[call] = Answer("spent")
-            elif not search.queries:
-                self.searched += 1
-                self._answers[call] = Answer("unread")
-            else:
-                wanted.append(search)
+        calls = [call for call in self._round.addressed("search") if call not in self._answers]
+        wanted, told = sorted_out(calls, self._policy.max_searches - self.searched)
+        self._answers |= told
+        self.searched += sum(answer.kind == "unread" for answer in told.values())
         return wanted
 
     def answer(self, search: Search, ranked: Ranked) -> None:
@@ -145,12 +145,12 @@ class Turn:
         told = search.call.id, search.queries, found.names, found.unmatched, ranked
         self.answered.append(Searched(*told))
         self._answers[search.call] = found
-        self._promote([self._terms.shape.deferred[name] for name in found.names])
+        self._promoted = self._fold.promoting(self._promoted, found.names)
 
     def record(self) -> tuple[str, Record] | None:
         """What is to be remembered of a turn that has ended, once, under its key."""
         round = self._round
-        if round is None or self._outcome != "end" or self._is_recorded:
+        if round is None or self._outcome != "end" or self._is_recorded or self.mend.unfolded:
             return None
         self._is_recorded = True
         self.discoveries = verdict.discoveries(self._fold, self._reply.told, self._exchanges)
@@ -189,11 +189,13 @@ class Turn:
         return told
 
     def _addressee(self, call: Call) -> Addressee:
-        return addressee(call, self._terms, self._promoted)
+        whom = relayed if self.mend.unfolded else addressee
+        return whom(call, self._terms, self._promoted)
 
     def _judge(self, round: Round) -> Outcome:
         """All has arrived: decide the calls that were open, and how the turn goes on."""
         round.end()
+        self.mend.took(self._fold)
         for call in round.addressed("wrapped"):
             open_wrapped(call, self._terms)
         shown = [
@@ -237,9 +239,11 @@ class Turn:
         self.played.append(round.played)
         if self._outcome is None:
             self.fail(Broken("The upstream ended its reply before it was complete."))
+        if self._outcome == "again" and round.is_empty:
+            return  # it was refused: nothing came of it
         self._told += self._words(round)
         if self._outcome == "continue":
-            self._exchanges.append(self._exchange(round))
+            self._exchanges.append(round.exchange(self._answers))
             self._spoken = self._told
             self._spent += verdict.tokens_of_words(round)
             self._exhausted |= any(a.kind == "spent" for a in self._answers.values())
@@ -251,45 +255,46 @@ class Turn:
         """The words of a round that the client is told."""
         return unrepeated(round.text, self._repeat)
 
-    def _exchange(self, round: Round) -> Exchange:
-        """This round as it goes into the conversation; calls that the client answers stay
-        open."""
-        calls, answers = [], []
-        for position, call in enumerate(round.calls.all):
-            answer = self._answers.get(call)
-            if answer is None and not round.leaves.get(call):
-                continue
-            message = call.as_real() if answer is None and call.inner else call.as_message()
-            calls.append({**message, "id": message["id"] or f"call_{position}"})
-            answers.append(answer)
-        return Exchange(round.said, calls, answers)
-
     def _mixed(self, round: Round) -> Exchange | None:
         """The last round, where it holds answered searches beside calls for the client."""
         is_mixed = self._answers and any(round.leaves.values())
-        return self._exchange(round) if is_mixed else None
+        return round.exchange(self._answers) if is_mixed else None
 
     def _play_again(self, tools: Sequence[Tool]) -> None:
         """Show these tools and let the round be played as if they had been there."""
         self._replayed = True
         self._outcome = "again"
+        names = list(dict.fromkeys(tool.name for tool in tools))
+        self._promoted = self._fold.promoting(self._promoted, names)
         if self._terms.wraps:
-            names = list(dict.fromkeys(tool.name for tool in tools))
-            self._exchanges.append(self._shown(names))
-        else:
-            self._promote(tools)
-
-    def _shown(self, names: list[str]) -> Exchange:
-        """A search for these tools, with the reasoning and the signature of the call that it
-        takes the place of: where they are required, every call has to have them."""
-        assert self._round is not None, "a round has failed"
-        said = {**self._round.said, "content": ""}
-        signed = self._round.calls.all[0].extra if self._round.calls.all else {}
-        return shown(names, b"%d:%b" % (self.rounds, self._fold.context), said, signed)
-
-    def _promote(self, tools: Sequence[Tool]) -> None:
-        """Declare these too."""
-        self._promoted = self._fold.promoting(self._promoted, [tool.name for tool in tools])
+            assert self._round is not None, "a round has failed"
+            seed = b"%d:%b" % (self.rounds, self._fold.context)
+            self._exchanges.append(verdict.shown_instead(self._round, names, seed))
 
     def _cost(self, tool: Tool) -> int:
         return 0 if tool.name in self._promoted else self._terms.shape.tokens(tool)
+
+    def _mended(self, refusal: Refused) -> bool:
+        """Whether the round can be played in another form; once the client has its 200, that
+        is the one retry."""
+        if self.status_is_spent and (self.rounds == 1 or not self._may_retry):
+            return False
+        unseen = not self.status_is_spent and not self._reply.begun
+        what = sent(self._fold, self._promoted, self._exchanges, calling=self._calling)
+        fold = self.mend.fold(refusal, what, unseen=unseen)
+        if fold is None:
+            return False
+        self._retried |= self.status_is_spent
+        self._exhausted |= self.mend.unfolded
+        self._fold, self._terms = fold, fold.terms
+        self._promoted = fold.carrying(self._promoted)
+        return True
+
+    @property
+    def _calling(self) -> bool:
+        """Whether the model may call: not when its searches are used up, unless it has to."""
+        return not self._exhausted or self._terms.choice.required
+
+    @property
+    def _may_retry(self) -> bool:
+        return not self._retried and not self._reply.told

@@ -9,8 +9,8 @@ from app.core.answer import Answer, To
 from app.core.calls import Call
 from app.core.codec import decode
 from app.core.errors import Refused
-from app.core.exchange import Exchange
-from app.core.plan import Fold
+from app.core.exchange import Exchange, shown
+from app.core.fold import Fold
 from app.core.round import Round
 from app.core.schema.valid import fault
 from app.core.terms import Terms
@@ -52,6 +52,13 @@ def undeclared(refusal: Refused, terms: Terms, promoted: Container[str]) -> list
     words = dict.fromkeys(_WORD.findall(_error_text(refusal.body)[:_MOST_READ]))
     found = (terms.admits(word.strip(".")) for word in words)
     return [tool for tool in found if tool and tool.name not in promoted]
+
+
+def shown_instead(round: Round, names: list[str], seed: bytes) -> Exchange:
+    """A search for these tools in place of a round, with its reasoning and the signature of its
+    first call: where they are required, every call has to have them."""
+    first = round.calls.all[0].extra if round.calls.all else {}
+    return shown(names, seed, {**round.said, "content": ""}, first)
 
 
 class Discovery(NamedTuple):

@@ -44,6 +44,7 @@ NOTHING = "No tool matches. Search again with other words: the action, the objec
 SOME_UNMATCHED = "Nothing matched the queries in `unmatched`: search again with other words."
 TRUNCATED = "More tools matched than fit here: search with narrower words for the others."
 LAST_SEARCH = "This was the last search of this turn: go on with what you have."
+UNAVAILABLE = "{names} cannot be called here: go on without."
 NO_MORE_SEARCHES = (
     "No search was made: this turn has used all of its searches. Call a declared tool, or "
     "answer with what you have."

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.status import Status
 
 from app.demo import caching
 from app.demo.conversation import Conversation, conversations
@@ -25,14 +26,16 @@ def show(console: Console) -> bool:
         if refusal := refused(LARGE, ways.strict):
             console.print(over_limit(LARGE, refusal), end="\n\n")
         shown = [_shown(console, ways, size=size, seed=seed) for size in (LARGE, MEDIUM, SMALL)]
-    held = conversations(LARGE, count, seed=seed)
+    with _working("holding conversations"):
+        held = conversations(LARGE, count, seed=seed)
     _show_conversations(console, held)
     console.print(verdict(*shown, conversations=held))
     return succeeded(*shown, conversations=held)
 
 
 def _shown(console: Console, ways: Routes, *, size: int, seed: int) -> Comparison:
-    comparison = compare(size, plain=ways.lifted, folded=ways.folded, seed=seed)
+    with _working(f"asking with {size} tools, with Toolfold and without"):
+        comparison = compare(size, plain=ways.lifted, folded=ways.folded, seed=seed)
     console.print(table(comparison))
     console.print(conclusion(comparison), end="\n\n")
     return comparison
@@ -42,3 +45,8 @@ def _show_conversations(console: Console, held: Sequence[Conversation]) -> None:
     console.print(caching.opening(held[0].asked, LARGE), end="\n\n")
     console.print(caching.table(held))
     console.print(caching.conclusion(held), end="\n\n")
+
+
+def _working(what: str) -> Status:
+    """Shown on a terminal until it is done; elsewhere nothing is."""
+    return Console(stderr=True).status(what)

@@ -71,6 +71,7 @@ class Log:
             usage=usage and usage._asdict(),
             rounds=report.rounds,
             searches=report.searches,
+            learned=report.learned,
             status=report.status,
             error=report.error,
             ms=_ms(report.seconds),

@@ -9,6 +9,7 @@
                state_degraded, draining: true or false
                alarms: {nothing_folded, core_tools_deferred, tools_unfolded: true or false}
     totals     TOTALS of all requests since then
+    decisions  [{decision, reason, count}], most first
     tenants    {name: TOTALS}; "" is no tenant, "other" those beyond the bound
     series     the last 24 hours, oldest first, stretches without requests left out:
                [{"at": when it begins, "seconds": 300, **TOTALS}]
@@ -28,14 +29,14 @@ Nothing in it is a prompt, an argument or a result. Names of tools, models and t
 clients and operators wrote: whoever shows them has to escape them.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from time import time
 from typing import Any
 
 from app import __version__
 from app.telemetry.found import Found
-from app.telemetry.labels import Closed
+from app.telemetry.labels import Closed, FirstSeen
 from app.telemetry.report import LONGEST_TEXT, Report
 from app.telemetry.totals import Totals, totals_of
 
@@ -44,6 +45,7 @@ _STRETCH = 300
 """Seconds that one entry of the series sums up."""
 _STRETCHES = 24 * 3600 // _STRETCH
 _CALLS_SHOWN = 8
+_REASONS = 48
 
 
 class Recent:
@@ -55,6 +57,8 @@ class Recent:
         self._requests: deque[dict[str, Any]] = deque(maxlen=_REQUESTS)
         self._totals = Totals()
         self._by_tenant: dict[str, Totals] = {}
+        self._decisions: Counter[tuple[str, str]] = Counter()
+        self._reasons = FirstSeen(_REASONS)
         self._series: deque[tuple[int, Totals]] = deque(maxlen=_STRETCHES)
         self._found = Found()
 
@@ -70,6 +74,7 @@ class Recent:
         one = totals_of(report)
         for totals in (self._totals, by_tenant, self._series[-1][1]):
             totals.add(one)
+        self._decisions[report.decision, self._reasons(report.reason)] += 1
         self._found.add(report)
         self._requests.append(_row(report))
 
@@ -83,6 +88,10 @@ class Recent:
             "since": self._began,
             "health": health,
             "totals": self._totals.as_json(),
+            "decisions": [
+                {"decision": decision, "reason": reason, "count": count}
+                for (decision, reason), count in self._decisions.most_common()
+            ],
             "tenants": {name: totals.as_json() for name, totals in self._by_tenant.items()},
             "series": [
                 {"at": at * _STRETCH, "seconds": _STRETCH, **totals.as_json()}

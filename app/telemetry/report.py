@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 from app.core.bill import Played, Usage, search_tokens, total
 from app.core.errors import BadRequest, Broken, Denied, ToolfoldError
-from app.core.plan import Fold, Observe, Plan, Relay, Trim
+from app.core.fold import Fold
+from app.core.plan import Observe, Plan, Relay, Trim
 from app.core.search import Searched
 from app.core.shape import Shape
 from app.core.turn import Turn
@@ -67,6 +68,8 @@ class Report:
     """The rounds that came to their end."""
     discoveries: list[Discovery] = field(default_factory=list)
     answered: list[Searched] = field(default_factory=list)
+    learned: list[str] = field(default_factory=list)
+    """Traits of the upstream that its refusals have taught in this request."""
     ranked_at: list[float] = field(default_factory=list)
     """When the ranking of each search began."""
     captures: bool = False
@@ -127,8 +130,7 @@ class Report:
         count, size = shape.catalog.count, shape.catalog.size_in_bytes
         match plan:
             case Relay():
-                self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
-                self.advertised = Advertised(count, 0, size)
+                self._as_offered(shape)
             case Observe():
                 self.decision = "observed"
                 self.tools, self.tokens = (plan.declared, count), (plan.sent, shape.offered)
@@ -148,12 +150,21 @@ class Report:
                 )
                 self.advertised = Advertised(len(shape.direct), len(shape.deferred), size)
 
+    def _as_offered(self, shape: Shape) -> None:
+        count = shape.catalog.count
+        self.tools, self.tokens = (count, count), (shape.offered, shape.offered)
+        self.advertised = Advertised(count, 0, shape.catalog.size_in_bytes)
+
     def played_by(self, turn: Turn) -> None:
         """Take in how the turn went."""
         self.rounds, self.searches = turn.rounds, turn.searched
         self.played = turn.played
         self.discoveries = turn.discoveries
         self.answered = turn.answered
+        self.learned = turn.mend.learned
+        if turn.mend.unfolded and self.shape is not None:
+            self.decision, self.reason = "relayed", "upstream-refuses"
+            self._as_offered(self.shape)
 
     def headers(self, *, whole: bool = False) -> Headers:
         """The response headers that say what was done; all of them where the `whole` reply is
@@ -167,6 +178,8 @@ class Report:
             said.append(("tools", "{}/{}".format(*self.tools)))
         if self.tokens is not None:
             said.append(("tokens", "{}/{}".format(*self.tokens)))
+        if self.learned:
+            said.append(("learned", ",".join(self.learned)))
         if whole:
             said.append(("searches", str(self.searches)))
             if (saved := self.saved) is not None:
@@ -195,6 +208,8 @@ class Report:
     @property
     def search_tokens(self) -> int | None:
         """What the rounds behind the first cost, where that is known."""
+        if self.decision != "folded":
+            return 0
         return search_tokens(self.played) if len(self.played) == self.rounds else None
 
     @property

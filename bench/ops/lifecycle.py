@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from statistics import median
 
 import httpx2
 
@@ -206,8 +207,26 @@ async def _one(client: httpx2.AsyncClient, url: str, tally: _Tally) -> bool:
 
 @check("C38", "a collector of traces that never answers", "p50 +<0.2 ms, exit +<=3 s")
 async def mute_collector() -> str:
-    needs_setting("otlp_endpoint", "OpenTelemetry exporter")
-    raise NotRun("to be written with the exporter")
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        async with (
+            serving(reply("x"), drain_delay=0) as plain,
+            serving(reply("x"), drain_delay=0, otlp_endpoint=endpoint) as telling,
+        ):
+            took: list[list[float]] = [[], []]
+            for _ in range(400):
+                for at, replica in enumerate((plain, telling)):
+                    clock = Clock()
+                    await replica.post(body())
+                    took[at].append(clock.seconds)
+            ended = []
+            for replica in (plain, telling):
+                clock = Clock()
+                await replica.leave(60)
+                ended.append(clock.seconds)
+    added, later = median(took[1]) - median(took[0]), ended[1] - ended[0]
+    actual = f"p50 {added * 1000:+.2f} ms, exit {later:+.1f} s"
+    return expect(added < 0.0002 and later <= 3, actual)
 
 
 @check("C39", "a wrong key, a wrong type, a file that is not there", "exit 2 in 2 s with the place")

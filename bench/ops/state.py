@@ -1,6 +1,7 @@
 """State and its bounds: C40 to C44."""
 
 import asyncio
+import os
 import statistics
 import tempfile
 from collections.abc import AsyncIterator
@@ -26,7 +27,7 @@ from bench.process import free_port
 from tests.builders import dumps, request
 from tests.stores import Server, executable, redis_server
 
-SOAK_SECONDS = 30.0
+SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "30"))
 
 
 @asynccontextmanager
@@ -128,6 +129,10 @@ async def sticking() -> str:
     return expect(not stuck, f"stuck: {sorted(stuck)}")
 
 
+async def _metrics(replica: Replica) -> str:
+    return (await replica.client.get(replica.admin + "/metrics")).text
+
+
 @check("C44", f"{SOAK_SECONDS:.0f} s of new tenants and tools, cancels, failures", "memory flat")
 async def bounded() -> str:
     return await soak(SOAK_SECONDS)
@@ -157,6 +162,9 @@ async def soak(seconds: float, tenants: int = 10_000) -> str:
             number += 100
             replica.upstream.received.clear()
             sizes.append((clock.seconds, replica.resident() / MEGABYTE, replica.files()))
+        async with asyncio.timeout(30):
+            while "toolfold_inflight_requests 0" not in await _metrics(replica):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
     settled = [one for one in sizes if one[0] > seconds / 3] or sizes[-2:]
     minutes = max((settled[-1][0] - settled[0][0]) / 60, 0.01)
     slope = (settled[-1][1] - settled[0][1]) / minutes

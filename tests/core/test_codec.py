@@ -1,6 +1,6 @@
 import pytest
 
-from app.core.codec import decode, encode, is_deeper
+from app.core.codec import decode, encode, is_deeper, repeats
 
 LOSSLESS = {
     "decimal": b'{"a":1.10}',
@@ -38,3 +38,17 @@ DEPTHS = {"1": 0, '"[["': 0, "[]": 1, "{}": 1, "[[],[1]]": 2, '{"a":{"b":[]}}': 
 def test_the_depth_of_a_value(text: str, depth: int) -> None:
     assert not is_deeper(decode(text), depth)
     assert depth == 0 or is_deeper(decode(text), depth - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        (b'{"a":{"b":1},"c":[{"b":2}]}', False),
+        (b'{"a":1,"a":1}', True),
+        (b'[{"c":{"a":1,"\\u0061":2}}]', True),
+        (b"[" + b"9" * 5_000 + b"]", False),
+    ],
+    ids=["apart", "twice", "escaped, inside", "a long number"],
+)
+def test_a_member_that_is_named_twice(text: bytes, twice: bool) -> None:
+    assert repeats(text) is twice

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from app.core.codec import Json
@@ -179,3 +181,9 @@ def test_where_there_is_no_search_nothing_is_deferred() -> None:
         "nothing is deferred: `tool_*` hides `tool_search`",
     )
     assert ruled(Policy(mode="off"), "x") == ("direct", "mode off: nothing is deferred")
+
+
+@pytest.mark.parametrize("pattern", ["family:github", "family:crm"])
+def test_a_tool_in_a_namespace_is_of_two_families(pattern: str) -> None:
+    one = replace(parse(dumps(tool("github__create_issue")), 0), namespace="crm")
+    assert rule(Policy(hidden=(pattern,)), one, "github").exposure == "hidden"

@@ -7,11 +7,12 @@ import pytest
 from app.core.body import Body
 from app.core.codec import Json
 from app.core.errors import BadRequest, Broken
+from app.core.fold import Fold
 from app.core.guard import refusal
-from app.core.plan import Fold, Relay, open_request, relayed
+from app.core.plan import Relay, open_request, relayed
 from app.core.policy import Policy
 from tests.builders import CATALOG, FILLER, WEATHER, body, dumps
-from tests.core.test_plan import allowed, named, sent
+from tests.core.test_fold import allowed, named, sent
 from tests.player import planned
 
 HIDING = Policy(mode="on", hidden=("stripe__*",))
@@ -142,3 +143,30 @@ def test_off_takes_the_hidden_tools_out_and_changes_nothing_else() -> None:
         entry["function"]["name"] for entry in CATALOG if entry["function"]["name"] != SECRET
     )
     assert Body(body()).get("messages") == Body(plan.request((), [])).get("messages")
+
+
+INNER: Json = {"type": "function", "name": SECRET, "parameters": {"type": "object"}}
+GROUP: Json = {"type": "namespace", "name": "crm", "tools": [INNER]}
+DEFERRED: Json = {**GROUP, "tools": [{**INNER, "defer_loading": True}]}
+TWO_WAYS = dumps(DEFERRED).replace(b'"tools"', b'"tools": [], "tools"')
+NAMESPACES: dict[str, bytes] = {
+    "that goes as it is": body([*FILLER, GROUP]),
+    "in another spelling": body([*FILLER, {**DEFERRED, "Tools": []}]),
+    "with its tools twice": body([*FILLER, GROUP]).replace(dumps(GROUP), TWO_WAYS),
+}
+
+
+@pytest.mark.parametrize("raw", NAMESPACES.values(), ids=NAMESPACES)
+def test_a_namespace_is_read_in_one_way_or_refused(raw: bytes) -> None:
+    with pytest.raises(BadRequest) as caught:
+        planned(raw, HIDING)
+    assert (caught.value.param, caught.value.code) in [
+        ("tools", "namespace"),
+        ("body", "other_spelling"),
+    ]
+
+
+def test_what_is_hidden_in_a_namespace_is_hidden() -> None:
+    plan = planned(body([*FILLER, DEFERRED]), HIDING)
+    assert isinstance(plan, Fold)
+    assert SECRET not in str(sent(plan))

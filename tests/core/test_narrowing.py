@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[list[tuple[str, str]], str]] = {
     "a mode in capitals": ([("mode", "OFF")], "must be off, observe, auto or on"),
     "an empty mode": ([("mode", "")], "must be off, observe, auto or on"),
     "two modes": ([("mode", "off"), ("mode", "off")], "is given twice"),
-    "a strategy that there is not": ([("strategy", "fold")], "must be promote or wrap"),
+    "a strategy that there is not": ([("strategy", "fold")], "must be promote, wrap or native"),
     "a number in words": ([("limit", "two")], "must be a whole number from 1 to 20"),
     "a sign": ([("limit", "+2")], "must be a whole number"),
     "a fraction": ([("limit", "2.0")], "must be a whole number"),

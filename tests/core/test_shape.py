@@ -47,7 +47,7 @@ def test_the_bridge_says_what_a_model_must_know() -> None:
 
 def test_a_manifest_in_the_system_message_is_not_in_the_bridge() -> None:
     shape = shaped(CATALOG)
-    text = shape.bridge_as("tool_search", "", in_system=True).decode()
+    text = shape.bridge_as("tool_search", "", listing="").decode()
     assert "in the system message" in text
     assert "get_weather" not in text
 

@@ -15,7 +15,7 @@ from tests.upstream import Raw
 @FRAMINGS
 @EXPOSURES
 @pytest.mark.parametrize("identifier", ["Q007", "Q014"])
-async def test_a_hidden_call_leaves_no_hole(
+async def test_Q007_Q014_a_hidden_call_leaves_no_hole(
     identifier: str, stream: bool, direct: tuple[str, ...]
 ) -> None:
     told, _, rounds = await play(sse(identifier), stream, direct)

@@ -1,7 +1,7 @@
 """What a model thought and signed comes back to it.
 
 What some upstreams require others refuse, so one rule cannot serve both: what is learned
-from a refusal is left to the traits of an upstream.
+from a refusal stands in `test_learning`.
 """
 
 import json
@@ -190,25 +190,8 @@ async def test_Q030_the_first_call_of_every_message_is_signed(
 
 
 @FRAMINGS
-@STRATEGIES
-async def test_Q032_nothing_is_invented_where_the_model_did_not_think(
-    stream: bool, strategy: str
-) -> None:
-    """What came is echoed: no empty reasoning is made up. To learn from the 400 of an upstream
-    that wants it all the same is left to the traits; its refusal goes to the client whole."""
-    refusal = {"error": {"message": "reasoning_content is missing", "type": "x", "code": None}}
-    refused = Raw(dumps(refusal), 400, "application/json")
-    async with start_proxy(reply(search("s1", "weather")), refused, strategy=strategy) as proxy:
-        response = await proxy.post(body(stream=stream))
-
-    assert "reasoning_content" not in said(proxy, 1)[0]
-    assert (response.status_code, response.json()) == (400, refusal)
-
-
-@FRAMINGS
 async def test_Q033_what_is_empty_is_not_echoed(stream: bool) -> None:
-    """`reasoning` is, since others require it; to leave it out where an upstream refuses it is
-    left to the traits."""
+    """`reasoning` is, since others require it; where it is refused: test_learning."""
     empty: Json = {"content": None, "refusal": None, "annotations": [], "audio": None}
     empty |= {"reasoning": "r", "function_call": None, "reasoning_content": ""}
     first: Scripted = reply(search("s1", "weather"), **empty)

@@ -53,7 +53,7 @@ def text(tool: Tool) -> dict[str, str]:
     """What a tool says in each field."""
     parts: dict[str, list[str]] = {field: [] for field in FIELDS}
     parts["name"].append(tool.name)
-    parts["description"].append(tool.description)
+    parts["description"] += [tool.description, tool.namespace]
     for field, part in _schema_texts(tool.parameters, 0):
         parts[field].append(part)
     return {field: " ".join(said) for field, said in parts.items()}

@@ -52,26 +52,25 @@ KINDS = (
 """One for each addressee, and the kinds that are told apart later (a test holds this)."""
 
 _STATES: dict[Outcome, str] = {
-    "end": "the app has its calls or its words",
-    "continue": "answered inside the turn",
-    "again": "shown to the model, nothing of the call kept",
+    "end": "the app has its words or its calls",
+    "continue": "answered inside the turn, and what was found is there in the next round",
+    "again": "played again, as if the tool had been declared from the start",
 }
 _PAGE = """\
 # The states of a turn
 
 Written by `make docs`: each arrow is a reply that was played to `app/core/turn.py`.
 
-A turn is one request of the app and its one reply. A round is one request upstream. What the
-first row says of a round is what the model said in it.
+A turn is one request of the app and its one reply. A round is one request upstream. In the middle
+stands what the model said in a round, on the right how the turn goes on.
 
 ```mermaid
-stateDiagram-v2
-    [*] --> round: the request, folded
+flowchart LR
+    request([the request, folded]) --> round{{{{round}}}}
 {arrows}
-    continue --> round: with the answers, and what was found
-    again --> round: as if the tool had been declared
-    end --> [*]
-{notes}
+{states}
+    continue_ -.-> round
+    again_ -.-> round
 ```
 
 Caps: `max_searches` searches a turn; a call is played again once between two answers; a name
@@ -83,10 +82,14 @@ of declared tools leave at once, unchanged.
 
 def diagram() -> str:
     """The page."""
-    arrows = [f"    round --> {outcome(kind)}: {kind.words}" for kind in KINDS]
-    arrows.append(f"    round --> {_refused()}: the upstream refuses a call of a listed tool")
-    notes = [f"    note right of {state}: {_STATES[state]}" for state in get_args(Outcome)]
-    return _PAGE.format(arrows="\n".join(arrows), notes="\n".join(notes))
+    said = [(kind.words, outcome(kind)) for kind in KINDS]
+    said.append(("the upstream refuses a call of a listed tool", _refused()))
+    said.sort(key=lambda one: get_args(Outcome).index(one[1]))
+    arrows = [
+        f"    round --> said_{at}[{words}] --> {state}_" for at, (words, state) in enumerate(said)
+    ]
+    states = [f'    {state}_(["{state}: {words}"])' for state, words in _STATES.items()]
+    return _PAGE.format(arrows="\n".join(arrows), states="\n".join(states))
 
 
 def outcome(kind: Kind) -> Outcome:

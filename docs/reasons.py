@@ -10,11 +10,12 @@ from docs.blocks import ROOT
 
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _OTHERS = {
-    *("cache-control", "content-encoding", "content-length", "content-security-policy"),
-    *("content-type", "no-store", "request-id", "transfer-encoding", "x-content-type-options"),
+    *("content-encoding", "content-length", "content-type", "request-id", "transfer-encoding"),
     *("date-time", "x-gzip", "anthropic-compat"),
 }
 """Words with hyphens in the code that are no reasons: names of headers, formats, profiles."""
+_ELSEWHERE = {"admin.py", "demo", "page"}
+"""What answers no request of an app."""
 _CODES = {"BadRequest": 2, "Denied": 2, "Broken": 1, "TurnedAway": 2, "error_body": 3}
 """Who is given the `code` of an error body, and at which place."""
 _REFUSALS = ("BadRequest", "Denied")
@@ -103,5 +104,5 @@ def _said(value: ast.expr) -> Iterator[str]:
 
 def _nodes() -> Iterator[ast.AST]:
     for path in sorted((ROOT / "app").rglob("*.py")):
-        if "demo" not in path.parts:
+        if _ELSEWHERE.isdisjoint(path.parts):
             yield from ast.walk(ast.parse(path.read_text()))

@@ -17,6 +17,7 @@ from bench.process import NotStarted, running
 from docs.blocks import Block
 from docs.stage import Stage
 
+_BASH = ("bash", "-euo", "pipefail", "-c")
 _SECONDS = 240
 _MOST_SHOWN = 1_000
 """Characters of an output that are shown from its beginning, and from its end."""
@@ -41,6 +42,7 @@ def attempt(found: list[Block], stage: Stage) -> Iterator[Outcome]:
     """Every block of a page but those that say what is shown, which belong to the one before."""
     shown = {one: after.text for one, after in pairwise(found) if after.is_shown}
     with ExitStack() as stack:
+        servers = _Servers(stage, stack)
         for block in found:
             if block.is_shown:
                 continue
@@ -48,7 +50,7 @@ def attempt(found: list[Block], stage: Stage) -> Iterator[Outcome]:
                 yield Outcome(block, "not run", why)
                 continue
             try:
-                printed = _try(block, stage, stack)
+                printed = _try(block, stage, servers)
                 _compare(stage.translated(shown.get(block, "")), printed)
             except Failed as failed:
                 yield Outcome(block, "failed", str(failed))
@@ -61,31 +63,44 @@ def _missing(block: Block) -> str:
     return f"there is no {' and no '.join(lacking)} here" if lacking else ""
 
 
-def _try(block: Block, stage: Stage, stack: ExitStack) -> str:
+class _Servers:
+    """The Toolfolds of a page. Each runs until its page has been read, or until another one
+    wants its port."""
+
+    def __init__(self, stage: Stage, stack: ExitStack) -> None:
+        self._stage = stage
+        self._stack = stack
+        self._by_port: dict[int, ExitStack] = {}
+
+    def start(self, text: str) -> None:
+        """Raises Failed."""
+        port = self._stage.admin_port(text)
+        if port in self._by_port:
+            self._by_port[port].close()
+        own = self._by_port[port] = self._stack.enter_context(ExitStack())
+        command = [*_BASH, f"cd '{self._stage.folder}'\n{text}"]
+        environ = self._stage.environ()
+        try:
+            own.enter_context(running(command, port=port, path="/readyz", environ=environ))
+        except NotStarted as failure:
+            raise Failed(str(failure)) from None
+
+
+def _try(block: Block, stage: Stage, servers: _Servers) -> str:
     """What the block prints. Raises Failed."""
     text = stage.translated(block.text)
     if block.name:
         (stage.folder / block.name).write_text(text)
     if block.language == "sh" and any(start in text for start in _SERVING):
-        return _serve(text, stage, stack)
+        servers.start(text)
+        return ""
     trials: dict[str, Callable[[str, Stage], str]] = {
-        "sh": lambda text, stage: _ran(["bash", "-euo", "pipefail", "-c", text], stage),
+        "sh": lambda text, stage: _ran([*_BASH, text], stage),
         "python": lambda text, stage: _ran([sys.executable, "-c", text], stage),
         "json": _read_json,
         "yaml": _read_yaml,
     }
     return trials[block.language](text, stage)
-
-
-def _serve(text: str, stage: Stage, stack: ExitStack) -> str:
-    """A Toolfold that runs until the page has been read."""
-    command = ["bash", "-euo", "pipefail", "-c", f"cd '{stage.folder}'\n{text}"]
-    port = stage.admin_port(text)
-    try:
-        stack.enter_context(running(command, port=port, path="/readyz", environ=stage.environ()))
-    except NotStarted as failure:
-        raise Failed(str(failure)) from None
-    return ""
 
 
 def _ran(command: list[str], stage: Stage, *, content: str | None = None) -> str:

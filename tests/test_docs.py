@@ -1,6 +1,7 @@
 """What the documentation says is so: C62."""
 
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -12,7 +13,8 @@ from docs.check import check
 from docs.diagram import KINDS, outcome
 from docs.generated import generated
 from docs.reasons import codes, fallbacks, reasons
-from docs.stage import example_request
+from docs.stage import example_request, stage
+from docs.trial import attempt
 from tests.builders import dumps, reply
 from tests.conftest import start_proxy
 
@@ -114,6 +116,24 @@ def test_the_diagram_shows_every_outcome() -> None:
 def test_a_block_that_nobody_would_try_is_a_fault(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         list(blocks("page.md", text))
+
+
+FALSE = {
+    "a command that fails": "```sh\nfalse\n```\n",
+    "a command in the middle that fails": "```sh\nfalse\ntrue\n```\n",
+    "another output": "```sh\necho one\n```\n\n```text shows\ntwo\n```\n",
+    "the lines in another order": "```sh\necho a; echo b\n```\n```text shows\nb\na\n```\n",
+    "Python that raises": "```python\n1 / 0\n```\n",
+    "JSON that is none": '```json\n{"a": }\n```\n',
+    "a policy that there is not": "```yaml\nversion: 1\npolicies: {a: {hiden: []}}\n```\n",
+    "a flag that there is not": "```sh\ntoolfold serve --modes on\n```\n",
+}
+
+
+@pytest.mark.parametrize("text", FALSE.values(), ids=FALSE)
+def test_what_is_false_fails(text: str, tmp_path: Path) -> None:
+    with stage(tmp_path) as on:
+        assert [one.result for one in attempt(list(blocks("page.md", text)), on)] == ["failed"]
 
 
 def test_a_mark_holds_for_the_block_right_below_it() -> None:

@@ -1,12 +1,11 @@
 """What the environment says: every `TOOLFOLD_*` variable, checked, all problems at once."""
 
 import os
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -15,6 +14,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from app.checks import networks, readable
 from app.core.policy import (
     FIELDS,
     Dialect,
@@ -33,6 +33,8 @@ from app.core.traits import PROFILES, Traits, UpstreamProfile, profile_of
 
 Words = Annotated[tuple[str, ...], NoDecode]
 """Written with commas: `ask_*,family:github`."""
+Networks = Annotated[Words, AfterValidator(networks)]
+Readable = Annotated[str, AfterValidator(readable)]
 
 
 def knob(name: str) -> Any:
@@ -67,8 +69,8 @@ class Settings(BaseSettings):
     upstream_key: SecretStr = Field(
         default=SecretStr(""), description="The key sent upstream, in the place of the client's."
     )
-    upstream_key_file: str = Field(default="", description="A file that holds that key.")
-    trusted_peers: Words = Field(
+    upstream_key_file: Readable = Field(default="", description="A file that holds that key.")
+    trusted_peers: Networks = Field(
         default=("127.0.0.0/8", "::1/128"),
         description="Networks whose X-Toolfold headers are obeyed.",
     )
@@ -245,26 +247,6 @@ class Settings(BaseSettings):
         if self.ranker in get_args(RemoteName) and not self.ranker_url:
             raise ValueError(f"`{self.ranker}` needs `ranker_url`, the endpoint to ask")
         return self
-
-    @field_validator("trusted_peers")
-    @classmethod
-    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for network in value:
-            try:
-                ip_network(network)
-            except ValueError:
-                raise ValueError(f"`{network}` must be a network like 10.0.0.0/8") from None
-        return value
-
-    @field_validator("upstream_key_file")
-    @classmethod
-    def _can_be_read(cls, value: str) -> str:
-        if value:
-            try:
-                Path(value).read_text()
-            except (OSError, ValueError) as error:
-                raise ValueError(f"cannot be read: {type(error).__name__}") from None
-        return value
 
     @model_validator(mode="after")
     def _one_key(self) -> "Settings":

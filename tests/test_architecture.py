@@ -42,6 +42,7 @@ SHELL = {
     "settings": 3,
     "http": 2,
     "breaker": 2,
+    "checks": 2,
     "page": 2,
     "gather": 2,
     "protocol": 2,

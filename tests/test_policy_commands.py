@@ -96,7 +96,7 @@ def test_a_wrong_key_is_said_and_not_shown(env: Any) -> None:
 
 async def test_the_tenant_of_the_readme_is_served_as_it_says(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text()
-    (example,) = re.findall(r"```yaml\n(version: 1\n.*?)```", readme, re.DOTALL)
+    (example,) = re.findall(r"```yaml policy.yaml\n(version: 1\n.*?)```", readme, re.DOTALL)
     path = tmp_path / "policy.yaml"
     path.write_text(example)
     tools = [

@@ -121,3 +121,8 @@ def test_bare_is_names_types_and_what_is_required() -> None:
         "properties": {"description": S, "list": {"type": "array"}},
         "required": ["description"],
     }
+
+
+def test_a_definition_that_is_only_ruled_out_may_not_get_looser() -> None:
+    schema = {"not": {"$ref": "#/$defs/A"}, "properties": {}, "$defs": {"A": {"anyOf": [False]}}}
+    assert "not" not in ladder.uncombined(schema)

@@ -5,7 +5,7 @@ knows which keywords hold schemas can tell a keyword from a name.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from app.core.codec import Json
+from app.core.codec import Json, encode
 
 TABLES = ("$defs", "definitions")
 """Where definitions stand that `$ref` points to."""
@@ -47,10 +47,14 @@ def loosened(schema: Json, change: Change) -> Json:
     """The same as `mapped` for a change after which a schema takes all that it took.
 
     What is looser inside `not` or `if`, or in a branch of `oneOf`, is stricter outside. So
-    where these change, they go, and `oneOf` becomes `anyOf`.
+    where these change, or refer to a definition that may, they go, and `oneOf` becomes `anyOf`.
     """
     new = mapped(schema, change)
-    changed = {key for key in _TURNING if key in new and new[key] != schema[key]}
+    changed = {
+        key
+        for key in _TURNING
+        if key in new and (new[key] != schema[key] or b'"$ref"' in encode(schema[key]))
+    }
     if "not" in changed:
         _drop(new, "not")
     if "if" in changed:

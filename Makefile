@@ -13,7 +13,7 @@ IMAGE ?= toolfold
 # The extras that the image has, as its Dockerfile says.
 EXTRAS := $(shell sed -n 's/^ARG EXTRAS=//p' Dockerfile)
 
-.PHONY: demo test check run bench dialects live live-local docs docs-check ops soak fuzz image sbom deploy-check clean
+.PHONY: demo test check run bench clients dialects live live-local docs docs-check ops soak fuzz image sbom deploy-check clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/toolfold demo
@@ -41,6 +41,10 @@ docs: $(VENV)/dev.stamp
 # Runs every command and configuration that the documentation shows.
 docs-check: $(VENV)/dev.stamp
 	$(BIN)/python -m docs.check
+
+# Real clients, each in its own environment, through Toolfold. CLIENTS_DIR: their scripts.
+clients: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.clients
 
 # DIALECTS_CLIENTS: a directory of client scripts; DIALECTS_MODEL_URL, DIALECTS_MODEL: a model.
 dialects: $(VENV)/dev.stamp

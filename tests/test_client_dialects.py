@@ -148,6 +148,17 @@ SEARCHES = {
 }
 
 
+@pytest.mark.parametrize("theirs", SEARCHES.values(), ids=SEARCHES)
+async def test_more_tools_than_an_upstream_takes_are_folded_beside_it(theirs: Any) -> None:
+    made = call("c1", theirs["function"]["name"], {"query": "weather"})
+    async with start_proxy(reply(made), mode="auto", max_tools=len(CATALOG)) as proxy:
+        response = await proxy.post(body([*CATALOG, theirs]))
+
+    assert response.headers["x-toolfold-reason"] == "too-many-tools"
+    assert all(len(one.tools) < len(CATALOG) for one in proxy.upstream.received)
+    assert seen(response).calls[0][1] == theirs["function"]["name"]
+
+
 @FRAMINGS
 @pytest.mark.parametrize("mode", ["on", "auto"])
 @pytest.mark.parametrize("theirs", SEARCHES.values(), ids=SEARCHES)

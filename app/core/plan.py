@@ -86,7 +86,7 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
         return relayed("messages-malformed", policy)
     if policy.may_hide:
         guard(body, shape)
-    why = _not_ours(body, shape)
+    why = _not_ours(body, shape, rescues=too_many and folds)
     if why == "several-choices" and too_many and folds:
         return _trim(body, policy, shape)
     folding, reason = (False, why) if why else gain(policy, shape)
@@ -98,9 +98,11 @@ def decide(body: Body, policy: Policy, shape: Shape) -> Relay | Trim | str:
     return Relay(reason)
 
 
-def _not_ours(body: Body, shape: Shape) -> str | None:
-    """Why a request is not folded whatever it would gain."""
-    if not shape.hides and (shape.searches or has_loaded(body.get("messages") or b"")):
+def _not_ours(body: Body, shape: Shape, *, rescues: bool) -> str | None:
+    """Why a request is not folded whatever it would gain. `rescues`: its upstream would refuse
+    so many tools, also those of a client that searches by itself."""
+    leaves_alone = not shape.hides and not rescues
+    if leaves_alone and (shape.searches or has_loaded(body.get("messages") or b"")):
         return "client-searches"
     return "several-choices" if body.value("n") not in (None, 1) else None
 

@@ -15,6 +15,10 @@ run_all.sh and results/eager.tsv (docs/clients.md says what they do), run its in
   CLIENTS_DIR=... make clients"""
 
 
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
 def main(
     folder: Annotated[
         Path | None, typer.Option("--clients", envvar="CLIENTS_DIR", help="The client scripts.")
@@ -52,4 +56,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

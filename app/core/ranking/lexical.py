@@ -46,8 +46,8 @@ _LONGEST_QUERY = 2_000
 """Characters that are read; a page of text is no query."""
 _REMEMBERED = 2
 """How many times the numbers of the index may be kept of what queries asked."""
-_MOST_WORDS = 400
-"""Read of a query: in scripts that have no spaces these are some 200 characters."""
+_MOST_WORDS = 160
+"""Read of a query: in scripts that have no spaces these are some 80 characters."""
 _MOST_UNKNOWN = 16
 """Words that no tool says and that are put right: some 50 us each."""
 _MOST_WORK = 12_000

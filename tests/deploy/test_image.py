@@ -92,11 +92,12 @@ def test_the_dockerfile_is_clean() -> None:
 
 
 def test_the_image_has_the_extras_that_a_server_can_use() -> None:
-    """All but those that are for the demo, the bench and developers."""
+    """All but those that are for the demo, the bench, the clients' tests and developers."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     [extras] = re.findall(r"^ARG EXTRAS=(.*)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert set(extras.split(",")) == {*declared["optional-dependencies"]} - {
         "demo",
-        "minilm",
         "dev",
+        "frameworks",
+        "minilm",
     }

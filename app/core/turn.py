@@ -58,8 +58,7 @@ class Turn:
         self.mend = Mend()
         """What its upstream's refusals have taught, and whether folding was given up."""
         self.status_is_spent = False
-        """The client has its 200: set by the edge. From then on a hidden round that fails
-        is tried once more, since its status cannot be passed on."""
+        """The client has its 200: set by the edge. A refusal cannot be passed on then."""
         self._fold = fold
         self._terms = fold.terms
         self._policy = policy
@@ -110,7 +109,8 @@ class Turn:
         return [told for chunk in chunks for told in self._take(self._round, chunk)]
 
     def fail(self, failure: UpstreamFailed) -> None:
-        """A round did not come to its end. Raises the failure unless the turn can go on."""
+        """A round did not come to its end. Raises the failure unless the turn can go on: a
+        hidden round whose status cannot be passed on, or has none, is tried once more."""
         refusal = refused(failure) if self._round and self._round.is_empty else None
         may_replay = not self._replayed and not self._reply.begun and not self.mend.unfolded
         tools = verdict.undeclared(refusal, self._terms, self._promoted) if refusal else []
@@ -118,7 +118,7 @@ class Turn:
             self._play_again(tools)
         elif refusal and self._mended(refusal):
             self._outcome = "again"
-        elif self.status_is_spent and self.rounds > 1 and self._may_retry:
+        elif self._may_retry and (self.status_is_spent or isinstance(failure, Broken)):
             self._retried = True
             self._outcome = "again"
         else:
@@ -277,7 +277,7 @@ class Turn:
     def _mended(self, refusal: Refused) -> bool:
         """Whether the round can be played in another form; once the client has its 200, that
         is the one retry."""
-        if self.status_is_spent and (self.rounds == 1 or not self._may_retry):
+        if self.status_is_spent and not self._may_retry:
             return False
         unseen = not self.status_is_spent and not self._reply.begun
         what = sent(self._fold, self._promoted, self._exchanges, calling=self._calling)
@@ -297,4 +297,4 @@ class Turn:
 
     @property
     def _may_retry(self) -> bool:
-        return not self._retried and not self._reply.told
+        return self.rounds > 1 and not self._retried and not self._reply.told

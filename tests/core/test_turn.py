@@ -216,8 +216,19 @@ def test_a_hidden_round_is_tried_once_more_when_the_status_is_spent(failure: Any
     assert (twice.failure, len(twice.requests)) == (failure, 3)
 
 
-def test_a_first_round_is_never_tried_again() -> None:
-    assert len(play(Refused(500, b"{}"), begun=True).requests) == 1
+def test_a_hidden_round_that_breaks_off_is_tried_once_more_while_there_is_a_status() -> None:
+    """Without us it is a request of the client's own, and its SDK sends that again."""
+    once = play(reply(search("s1", "x")), Broken("cut"), reply("Done"))
+    assert (once.failure, once.message["content"]) == (None, "Done")
+    assert once.requests[1] == once.requests[2]
+    twice = play(reply(search("s1", "x")), Broken("cut"))
+    assert (twice.failure, len(twice.requests)) == (Broken("cut"), 3)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("failure", [Refused(500, b"{}"), Broken("cut")], ids=["refused", "broken"])
+def test_a_first_round_is_never_tried_again(failure: Any, begun: bool) -> None:
+    assert len(play(failure, begun=begun).requests) == 1
 
 
 def test_a_turn_can_declare_no_more_than_the_upstream_takes() -> None:

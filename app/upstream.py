@@ -103,7 +103,7 @@ class Upstream:
             finally:
                 await response.aclose()
         except httpx2.HTTPError as error:
-            broken = _broken(error)
+            broken = _broken(error, call)
             call.error = broken.code
             raise broken from error
         finally:
@@ -237,7 +237,7 @@ def _split(base_url: str) -> tuple[str, bytes]:
     return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/").encode()
 
 
-def _broken(error: httpx2.HTTPError) -> Broken:
+def _broken(error: httpx2.HTTPError, call: Call) -> Broken:
     match error:
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
             message, code = _unreached(error)
@@ -248,7 +248,8 @@ def _broken(error: httpx2.HTTPError) -> Broken:
         case httpx2.TimeoutException():
             return Broken("The upstream did not answer in time.", "upstream_timeout", 504)
         case _:
-            return Broken("The upstream broke off or did not speak HTTP.")
+            message = "The upstream broke off or did not speak HTTP."
+            return Broken(message, accepted=call.status > 0)
 
 
 def _unreached(error: BaseException) -> tuple[str, str]:

@@ -88,6 +88,31 @@ async def test_what_the_upstream_may_have_served_is_not_to_be_sent_again(said: R
     assert len(proxy.upstream.received) == 1
 
 
+LOST = {"not a word": b"", "not HTTP": b"SSH-2.0-OpenSSH_9.2\r\n", "half a head": b"HTTP/1.1 20"}
+
+
+@pytest.mark.parametrize("said", LOST.values(), ids=LOST)
+async def test_a_connection_that_is_lost_before_the_head_is_for_the_client_to_judge(
+    said: bytes,
+) -> None:
+    """SDKs send it again, as they would have without us."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(said)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    settings = Settings(upstream_base_url=base, mode="on")
+    async with server, running(settings) as url, httpx2.AsyncClient() as client:
+        response = await client.post(url + "/chat/completions", content=body())
+
+    assert (response.status_code, len(heard)) == (502, 1)
+    assert "x-should-retry" not in response.headers
+
+
 BOMB = gzip.compress(b"[" + b" " * 64 * 1024 * 1024 + b"]")
 ODD = {
     "a bomb": (BOMB, "gzip"),

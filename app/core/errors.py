@@ -76,4 +76,5 @@ class Broken(UpstreamFailed):
     code: str = "upstream_error"
     status: int = 502
     accepted: bool = True
-    """Whether the upstream may have begun to serve it: sent again it could be paid for twice."""
+    """Whether the upstream took it: it began to answer, or let the time run out. Sent again it
+    would be paid for twice. A connection lost before is for the client to judge, as without us."""

@@ -36,7 +36,7 @@ def main() -> None:
     with open(os.devnull, "w") as nowhere:
         stderr, sys.stderr = sys.stderr, nowhere
         configure_logging("info")
-        report = asyncio.run(_report())
+        report = asyncio.run(real_report())
         sys.stderr = stderr
         telemetry = create_telemetry(Settings(otlp_endpoint=""))
         spans = Spans(SpanProcessor(), Server("openai", "upstream", 443))
@@ -77,7 +77,7 @@ class _Kept:
         """Nothing waits."""
 
 
-async def _report() -> Report:
+async def real_report() -> Report:
     """The report of a request that was really made."""
     kept = _Kept()
     metrics = Metrics(most_tenants=1, most_models=1, provider="openai")

@@ -76,6 +76,13 @@ def test_every_variable_that_is_named_is_a_setting(page: str) -> None:
     )
 
 
+def test_the_limits_are_those_of_the_settings() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| ([\d,.]+)", TEXTS["docs/limits.md"], re.MULTILINE)
+    said = {name.lower(): float(default.replace(",", "")) for name, default in rows}
+    assert len(said) == len(rows) == 19
+    assert said == {name: Settings.model_fields[name].default for name in said}
+
+
 @pytest.mark.parametrize("page", TEXTS)
 def test_links_lead_somewhere(page: str) -> None:
     for path, anchor in _LINK.findall(TEXTS[page]):

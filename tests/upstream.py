@@ -101,6 +101,8 @@ class Upstream:
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
+        except asyncio.CancelledError:
+            pass  # `stop`; asyncio's streams make a noise of a task that ends cancelled
         finally:
             writer.close()
             with suppress(ConnectionError):

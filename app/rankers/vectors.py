@@ -15,8 +15,8 @@ Vector = NDArray[np.float32]
 _BATCH = 32
 """Texts of one request: the least that a common server takes by default (TEI's
 `--max-client-batch-size`)."""
-_OVERHEAD = 300
-"""Bytes of an entry beside its numbers."""
+_OVERHEAD = 500
+"""Bytes of an entry beside its numbers, measured."""
 _LONGEST = 16_384
 """Numbers of a vector; known models give 4,096 at most."""
 

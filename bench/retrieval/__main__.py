@@ -1,5 +1,6 @@
 """`python -m bench.retrieval DIR`: ask every ranker every query, print the tables."""
 
+import gc
 import json
 import os
 import sys
@@ -37,6 +38,7 @@ def main(
         raise typer.BadParameter(str(reason)) from None
     if not asked:
         raise typer.BadParameter(f"no *.json in {folder}")
+    gc.freeze()  # as `toolfold serve` does: what is there already is not looked through again
     with _endpoint(chosen):
         scores = {s.name: {name: score(RANKERS[name], s) for name in chosen} for s in asked}
     if json_:

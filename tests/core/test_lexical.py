@@ -144,6 +144,13 @@ def test_ranks_are_positive_distinct_in_order_and_the_same_again(query: str) -> 
     assert found == Index(TOOLS).rank(query)
 
 
+@pytest.mark.parametrize(("more", "finds"), [(5, True), (20, False)], ids=["few", "many"])
+def test_of_many_words_no_others_are_looked_for(more: int, finds: bool) -> None:
+    """A page of text says enough by itself, and every other word costs time."""
+    nothing = " ".join(f"q{chr(97 + n % 26)}{n}z" for n in range(more))
+    assert ("get_weather" in best(f"wetter {nothing}")) is finds
+
+
 def test_an_empty_catalog_and_empty_texts_find_nothing() -> None:
     assert best("x", []) == []
     assert best("x", [parse(dumps(tool("_", "")), 0)]) == []

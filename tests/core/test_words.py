@@ -53,6 +53,13 @@ def test_forms_of_a_word_are_one(one: str, other: str) -> None:
     assert stem(one) == stem(other)
 
 
+@pytest.mark.parametrize("letter", ["a", "ä"])  # read in two ways
+def test_of_a_word_without_end_the_beginning_is_read(letter: str) -> None:
+    (word,) = words(f"{letter * 1_000}")
+    assert word == "a" * 64
+    assert words(f"{letter * 1_000} end")[-1] == "end"
+
+
 def test_a_text_is_read_to_twice_its_length_however_far_its_letters_unfold() -> None:
     unfolds = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
     assert sum(map(len, words(unfolds * 100))) <= 200

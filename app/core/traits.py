@@ -56,7 +56,8 @@ class Traits:
     never: frozenset[str] = frozenset()
     """Members of an assistant message or a call that are not echoed; `*`: none is."""
     wants: frozenset[str] = frozenset()
-    """Members that an assistant message of ours has to have, empty where the model said none."""
+    """Members that an assistant message of ours has to have, empty where the model said none;
+    these are echoed whatever `never` says."""
     signs: bool = False
     """The first call of a message has to be signed."""
     short_ids: bool = False
@@ -94,7 +95,7 @@ class Traits:
         return sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
     def _echoes(self, member: str) -> bool:
-        return "*" not in self.never and member not in self.never
+        return member in self.wants or not self.never & {"*", member}
 
 
 DEFAULT = Traits()

@@ -53,6 +53,10 @@ SAID = {"content": "", "reasoning_content": "r", "vendor": 1}
         (Traits(content=None), {**SAID, "content": None}),
         (Traits(never=frozenset({"vendor"})), {"content": "", "reasoning_content": "r"}),
         (Traits(never=frozenset({"*"})), {"content": ""}),
+        (
+            Traits(never=frozenset({"*"}), wants=frozenset({"reasoning_content"})),
+            {"content": "", "reasoning_content": "r"},
+        ),
         (Traits(wants=frozenset({"reasoning_content", "reasoning"})), {**SAID, "reasoning": ""}),
         (Traits(wants=frozenset({"reasoning_details"})), {**SAID, "reasoning_details": []}),
     ],

@@ -180,7 +180,7 @@ async def _read(reader: asyncio.StreamReader) -> Received:
     known = {name.lower(): value for name, value in headers}
     if known.get("transfer-encoding") == "chunked":
         body = b""
-        while size := int((await reader.readline()).split(b";")[0], 16):
+        while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
             body += (await reader.readexactly(size + 2))[:size]
         await reader.readline()
     else:

@@ -11,9 +11,10 @@ from app.core.dialect.catalog import script
 from app.core.policy import Policy
 from app.core.shape import Shape, compile_shape
 
-MEMORY_PER_BYTE = 18
+MEMORY_PER_BYTE = 20
 """Bytes that a compiled catalog takes (tools, schemas, index) for each byte of its `tools`
-array: 9 to 12 were measured with 300 to 3,000 tools, and 17 to 19 once much has been searched."""
+array: 10 to 12 with 300 to 3,000 tools, and 13 to 20 once much has been searched
+(`python -m bench.bounds`)."""
 _AT_ONCE = 16_384
 """Bytes of a `tools` array that compile within 5 ms: larger ones leave the event loop."""
 

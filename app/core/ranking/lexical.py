@@ -47,8 +47,6 @@ _FEW = 20
 them say tells none of them from the rest. MRR +.003, and half the work."""
 _LONGEST_QUERY = 2_000
 """Characters that are read; a page of text is no query."""
-_REMEMBERED = 2
-"""How many times the numbers of the index may be kept of what queries asked."""
 _MOST_WORDS = 160
 """Read of a query: in scripts that have no spaces these are some 80 characters."""
 _MOST_UNKNOWN = 16
@@ -94,8 +92,8 @@ class Index:
             self._named.setdefault(key(tool.name), position)
         self._known: dict[str, Meanings] = {}
         self._answers: dict[tuple[tuple[str, float], ...], Answer] = {}
-        self._room = _REMEMBERED * sum(map(len, self._postings.values()))
-        """Numbers that `_known` and `_answers` may still hold."""
+        self._room = sum(map(len, self._postings.values()))
+        """Numbers that `_known` and `_answers` may still hold: as many as the index itself."""
 
     def rank(self, query: str) -> list[tuple[int, float]]:
         """Positions of the tools that match, best first, with their scores. Ties keep the

@@ -16,6 +16,12 @@ _OF_THE_MODEL = re.compile(
     r"not in request\.tools"
 )
 """The model's call was refused, not our request."""
+_OF_ITS_OUTPUT = re.compile(
+    r"(?:model|assistant) (?:produced|generated|returned)\b.{0,40}\b(?:not|invalid|malformed)\b|"
+    r"(?:parse|match)\w* (?:the )?(?:model|assistant)(?:'s)? (?:output|response|reply)"
+)
+"""llama.cpp's server holds what its model says to a grammar of the tools that are declared. A call
+of another one is a 500 that does not name it: "The model produced output that does not match"."""
 _OF_THE_CLIENT = re.compile(
     r"context[ _](?:length|window|size)|maximum context|too many tokens|exceed_context|"
     r"content[ _](?:policy|filter)|safety|billing|quota|credits?\b|response_format|"
@@ -36,12 +42,21 @@ def said(refusal: Refused) -> str | None:
     request. None where it is not about the form of a request."""
     if refusal.status not in _STATUSES:
         return None
+    text = _said(refusal)
+    return None if _OF_THE_MODEL.search(text) or _OF_THE_CLIENT.search(text) else text
+
+
+def is_of_its_output(refusal: Refused) -> bool:
+    """Whether the upstream could not make sense of what its model said."""
+    return _OF_ITS_OUTPUT.search(_said(refusal)) is not None
+
+
+def _said(refusal: Refused) -> str:
     try:
         texts = list(_texts(decode(refusal.body)))
     except (ValueError, RecursionError):
         texts = [refusal.body.decode("utf-8", "replace")]
-    text = _CODES.sub("", " ".join(texts)[:_LONGEST].lower())
-    return None if _OF_THE_MODEL.search(text) or _OF_THE_CLIENT.search(text) else text
+    return _CODES.sub("", " ".join(texts)[:_LONGEST].lower())
 
 
 def _texts(value: Any) -> Iterable[str]:

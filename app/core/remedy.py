@@ -14,7 +14,7 @@ from app.core.codec import Json
 from app.core.errors import Refused
 from app.core.exchange import Exchange
 from app.core.fold import Fold
-from app.core.refusal import said
+from app.core.refusal import is_of_its_output, said
 from app.core.traits import Traits
 
 _OTHER_BRIDGE, _OTHER_WRAPPER = "find_tools", "run_tool"
@@ -108,7 +108,7 @@ def is_ours(refusal: Refused, what: Sent) -> bool:
     """Whether folding may be why: then the client's own request may be taken."""
     text = said(refusal)
     if text is None:
-        return False
+        return is_of_its_output(refusal)
     terms, pointed = what.fold.terms, _pointed(text, what)
     if pointed and all(map(terms.is_direct, pointed)):
         return False

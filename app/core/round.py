@@ -47,8 +47,13 @@ class Round:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing has been said."""
+        """Nothing has come."""
         return not self._frame
+
+    @property
+    def is_silent(self) -> bool:
+        """Neither a word nor a call has come."""
+        return not self.text and not self.calls.all
 
     @property
     def has_finish(self) -> bool:

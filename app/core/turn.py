@@ -111,7 +111,7 @@ class Turn:
     def fail(self, failure: UpstreamFailed) -> None:
         """A round did not come to its end. Raises the failure unless the turn can go on: a
         hidden round whose status cannot be passed on, or has none, is tried once more."""
-        refusal = refused(failure) if self._round and self._round.is_empty else None
+        refusal = refused(failure) if self._round and self._round.is_silent else None
         may_replay = not self._replayed and not self._reply.begun and not self.mend.unfolded
         tools = verdict.undeclared(refusal, self._terms, self._promoted) if refusal else []
         if tools and may_replay:

@@ -1,7 +1,7 @@
 import pytest
 
 from app.core.errors import Broken, Erred, Refused, UpstreamFailed
-from app.core.refusal import refused, said
+from app.core.refusal import is_of_its_output, refused, said
 from tests.builders import dumps
 
 BODIES = {
@@ -32,6 +32,25 @@ def test_what_repeats_the_request_is_left_out() -> None:
 @pytest.mark.parametrize("status", [401, 403, 404, 408, 409, 413, 429, 500, 503, 302])
 def test_other_statuses_are_not_about_form(status: int) -> None:
     assert said(Refused(status, dumps({"error": {"message": "tools"}}))) is None
+
+
+OUTPUT = {
+    "The model produced output that does not match the expected peg-native format": True,
+    "litellm.InternalServerError: The model produced output that does not match the expected": True,
+    "The model generated an invalid tool call": True,
+    "Failed to parse the model's output": True,
+    "The model is overloaded": False,
+    "Failed to parse tool call arguments as JSON": False,
+    "Internal server error": False,
+}
+
+
+@pytest.mark.parametrize(("message", "is_so"), OUTPUT.items())
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_model_whose_output_its_server_cannot_read(
+    message: str, is_so: bool, status: int
+) -> None:
+    assert is_of_its_output(Refused(status, dumps({"error": {"message": message}}))) is is_so
 
 
 NOT_FORM = [

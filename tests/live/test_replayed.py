@@ -50,8 +50,10 @@ async def test_what_a_server_says_reaches_the_client(one: Recorded) -> None:
 
     assert b'"tool_search"' not in response.content or '"tool_search"' in text
     if failed or not one.raw.body:  # llama.cpp's error in a stream, an empty body of another
-        failures = seen(response).errors
-        assert (len(failures), response.status_code) in ((1, 200), (1, 502))
+        failures, told = seen(response).errors, seen(response).text
+        assert (len(failures), response.status_code) in ((1, 200), (1, 502)) or (
+            (rounds, text, names, told) == (2, "", [], "Done.")  # the client's own request
+        )
         return
     told = seen(response)
     searched = "tool_search" in names
@@ -80,8 +82,9 @@ async def test_a_refusal_of_what_the_client_sent_is_passed_on(one: Recorded, str
         response = await proxy.post(body(TOOLS, stream=stream))
 
     assert (response.status_code, response.content) == (one.raw.status, one.raw.body)
+    own = b"does not match the expected" in one.raw.body  # what its model said, not the client
     assert len(proxy.upstream.received) <= 2
-    if one.raw.status >= 500 or "overflow" in one.name or "choice" in one.name:
+    if (one.raw.status >= 500 or "overflow" in one.name or "choice" in one.name) and not own:
         assert len(proxy.upstream.received) == 1
 
 

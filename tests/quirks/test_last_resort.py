@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import CATALOG, body, call, dumps, reply, search, tool
+from tests.builders import CATALOG, body, call, dumps, events, reply, search, streamed, tool
 from tests.conftest import start_proxy
 from tests.quirks import rules
 from tests.quirks.rules import assistants, refusal, ruled
@@ -151,6 +151,39 @@ async def test_marks_and_hosted_searches_are_taken_out_at_last(stream: bool) -> 
         response = await proxy.post(body(tools, stream=stream))
 
     assert seen(response).text == "Hi"
+    assert proxy.upstream.requests[-1]["tools"] == CATALOG
+
+
+NOT_THE_FORMAT = {
+    "code": 500,
+    "message": "The model produced output that does not match the expected peg-native format",
+    "type": "server_error",
+}
+UNREADABLE = {
+    "status": Raw(dumps({"error": NOT_THE_FORMAT}), 500, "application/json"),
+    "stream": Raw(
+        events({**next(streamed(reply(""))), "x": 1}, {"error": NOT_THE_FORMAT}, done=False)
+    ),
+}
+
+
+@FRAMINGS
+@STRATEGIES
+@pytest.mark.parametrize("said", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("rounds", [1, 2], ids=["first", "hidden"])
+async def test_a_call_that_the_upstream_cannot_read_has_the_apps_own_request_sent(
+    rounds: int, said: Raw, strategy: str, stream: bool
+) -> None:
+    """llama.cpp's server: its grammar knows the declared tools alone, so a call straight from
+    the manifest is a 500 that names none. With all tools declared it is a call."""
+    made = call("c1", "get_weather", {"city": "Oslo"})
+    script: list[Any] = [SEARCH, said, reply(made)][2 - rounds :]
+    async with start_proxy(*script, strategy=strategy) as proxy:
+        response = await proxy.post(body(stream=stream))
+
+    assert response.status_code == 200
+    assert [name for _, name, _ in seen(response).calls] == ["get_weather"]
+    assert len(proxy.upstream.received) == rounds + 1
     assert proxy.upstream.requests[-1]["tools"] == CATALOG
 
 

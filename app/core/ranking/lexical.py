@@ -63,6 +63,8 @@ Meanings = Mapping[str, float]
 class Answer(NamedTuple):
     """What the tools have to say to one word."""
 
+    worth: float
+    """What its scores are multiplied with."""
     scores: Postings
     shares: Postings
     """Of each tool's name."""
@@ -75,8 +77,8 @@ class Index:
     def __init__(self, tools: Sequence[Tool]) -> None:
         texts = [fields.read(tool) for tool in tools]
         self._count = len(tools)
-        self._postings, rarity = weigh(texts)
-        self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], rarity)
+        self._postings, self._rarity = weigh(texts)
+        self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], self._rarity)
         self._spelling = Spelling(self._postings)
         members = families.members([tool.name for tool in tools])
         self._families: list[Callable[[list[float]], tuple[float, ...]]] = []
@@ -110,9 +112,10 @@ class Index:
             if (work := work + size) > _MOST_WORK:
                 break
             answer = self._answer(meanings)
-            for position, score in answer.scores:
-                scores[position] += weight * score
-            for position, share in answer.shares:
+            worth = weight * answer.worth
+            for position, score in answer.scores.items():
+                scores[position] += worth * score
+            for position, share in answer.shares.items():
                 covered[position] = covered.get(position, 0.0) + weight * share
         for position, share in covered.items():
             scores[position] *= 1 + _NAME_COVERAGE * min(share, 1.0)
@@ -184,11 +187,12 @@ class Index:
         """For each tool the best that it says of these."""
         if len(meanings) == 1 and 1.0 in meanings.values():
             (word,) = meanings
-            return Answer(self._postings[word], self._coverage.get(word, []))
+            return Answer(self._rarity[word], self._postings[word], self._coverage.get(word, {}))
         which = tuple(meanings.items())
         answer = self._answers.get(which)
         if answer is None:
-            answer = Answer(_best(meanings, self._postings), _best(meanings, self._coverage))
+            worth = {word: weight * self._rarity[word] for word, weight in meanings.items()}
+            answer = Answer(1.0, _best(worth, self._postings), _best(meanings, self._coverage))
             if (size := len(answer.scores) + len(answer.shares)) <= self._room:
                 self._room -= size
                 self._answers[which] = answer
@@ -197,12 +201,12 @@ class Index:
 
 def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:
     (word, weight), *others = meanings.items()
-    best = {position: weight * number for position, number in postings.get(word, ())}
+    best = {position: weight * number for position, number in postings.get(word, {}).items()}
     for word, weight in others:
-        for position, number in postings.get(word, ()):
+        for position, number in postings.get(word, {}).items():
             if weight * number > best.get(position, 0.0):
                 best[position] = weight * number
-    return list(best.items())
+    return best
 
 
 def key(name: str) -> str:

@@ -81,7 +81,7 @@ class Index:
         self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], self._rarity)
         self._spelling = Spelling(self._postings)
         members = families.members([tool.name for tool in tools])
-        self._families: list[Callable[[list[float]], tuple[float, ...]]] = []
+        self._families: list[Callable[[list[float]], Sequence[float]]] = []
         """What takes the scores of a family's tools from those of all."""
         self._family_of = [-1] * len(tools)
         """A tool's place in `_families`; the last one is for tools that have none."""
@@ -89,7 +89,7 @@ class Index:
             if len(positions) > 1:
                 for position in positions:
                     self._family_of[position] = len(self._families)
-                self._families.append(itemgetter(*positions))
+                self._families.append(_taker(positions))
         self._by_family_name = families.named(members)
         self._named = {tool.name: position for position, tool in enumerate(tools)}
         for position, tool in enumerate(tools):
@@ -118,7 +118,7 @@ class Index:
             for position, share in answer.shares.items():
                 covered[position] = covered.get(position, 0.0) + weight * share
         for position, share in covered.items():
-            scores[position] *= 1 + _NAME_COVERAGE * min(share, 1.0)
+            scores[position] *= 1 + _NAME_COVERAGE * (share if share < 1 else 1)
         for position in {at for word in said for at in self._by_family_name.get(word, ())}:
             scores[position] *= _NAMED
         favours, family_of = self._favours(scores), self._family_of
@@ -135,8 +135,8 @@ class Index:
         """What the scores of each family are multiplied with; last, of tools that have none:
         a family that has several answers gains."""
         best = max(scores, default=0.0) or 1.0
-        tops = (sum(sorted(scores_of(scores))[-_TOP:]) for scores_of in self._families)
-        return [*(1 + _ANSWERS * top / _TOP / best for top in tops), 1.0]
+        gain = _ANSWERS / _TOP / best
+        return [*[1 + gain * sum(sorted(take(scores))[-_TOP:]) for take in self._families], 1.0]
 
     def _heard(self, said: Collection[str]) -> Iterator[tuple[int, float, Meanings]]:
         """For each word of the query the work it makes, what it counts, and what it may mean.
@@ -199,13 +199,21 @@ class Index:
         return answer
 
 
+def _taker(positions: list[int]) -> Callable[[list[float]], Sequence[float]]:
+    """What takes these from a list: in a third of the time where they are next to each other."""
+    first, end = positions[0], positions[-1] + 1
+    together = len(positions) == end - first
+    return itemgetter(slice(first, end)) if together else itemgetter(*positions)
+
+
 def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:
     (word, weight), *others = meanings.items()
     best = {position: weight * number for position, number in postings.get(word, {}).items()}
+    best_of = best.get
     for word, weight in others:
         for position, number in postings.get(word, {}).items():
-            if weight * number > best.get(position, 0.0):
-                best[position] = weight * number
+            if (weighed := weight * number) > best_of(position, 0.0):
+                best[position] = weighed
     return best
 
 

@@ -56,13 +56,8 @@ def stem(word: str) -> str:
 
 def words(text: str, drop: frozenset[str] = frozenset(), *, joins: bool = False) -> list[str]:
     """The stems of a text in order. With `joins`, an identifier's whole form as well."""
-    read = _reader(drop, joins).__getitem__
-    if text.isascii():
-        return [*chain.from_iterable(map(read, text.translate(_ASCII_RUNS).split()))]
-    found: list[str] = []
-    for run in _RUN.findall(_plain(text)):
-        found += _characters(run) if _IS_CJK.match(run) else read(run)
-    return found
+    runs = text.translate(_ASCII_RUNS).split() if text.isascii() else _RUN.findall(_plain(text))
+    return [*chain.from_iterable(map(_reader(drop, joins).__getitem__, runs))]
 
 
 def _plain(text: str) -> str:
@@ -93,18 +88,21 @@ class _Reader(dict[str, tuple[str, ...]]):
         self._joins = joins
 
     def __missing__(self, run: str) -> tuple[str, ...]:
+        if not run.isascii() and _IS_CJK.match(run):
+            return tuple(_characters(run))
         if len(run) > _LONGEST_WORD:
             return self[run[:_LONGEST_WORD]]
         if len(self) >= _REMEMBERED:
             self.clear()
-        self[run] = found = tuple(
-            stem(part) for part in self._parts(run) if part not in self._drop
-        )
+        parts: Iterable[str]
+        if run.isalpha() and (run.islower() or run.istitle() or run.isupper()):
+            parts = (run.lower(),)  # most are, and take a third of the time
+        else:
+            parts = self._parts(run)
+        self[run] = found = tuple([stem(part) for part in parts if part not in self._drop])
         return found
 
     def _parts(self, run: str) -> Iterable[str]:
-        if run.isalpha() and (run.islower() or run.istitle() or run.isupper()):
-            return (run.lower(),)  # most are, and take a third of the time
         parts = [part.lower() for hump in _HUMP.split(run) for part in _with_digits_apart(hump)]
         if self._joins and 1 < len(parts) <= _LONGEST_JOIN:
             parts.append(run.lower())

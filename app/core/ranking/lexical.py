@@ -23,6 +23,7 @@ from app.core.ranking.spelling import Spelling
 from app.core.ranking.words import LINKING_WORDS, STOP_WORDS, words
 from app.core.tools import Tool
 
+_MARKS = re.compile(r"[\W_]+")
 _NAME_COVERAGE = 0.9
 """How much a name gains when the query says all of it: `create_issue` before
 `create_issue_comment_reaction` for "create issue"."""
@@ -63,8 +64,6 @@ Meanings = Mapping[str, float]
 class Answer(NamedTuple):
     """What the tools have to say to one word."""
 
-    worth: float
-    """What its scores are multiplied with."""
     scores: Postings
     shares: Postings
     """Of each tool's name."""
@@ -77,8 +76,8 @@ class Index:
     def __init__(self, tools: Sequence[Tool]) -> None:
         texts = [fields.read(tool) for tool in tools]
         self._count = len(tools)
-        self._postings, self._rarity = weigh(texts)
-        self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], self._rarity)
+        self._postings, rarity = weigh(texts)
+        self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], rarity)
         self._spelling = Spelling(self._postings)
         members = families.members([tool.name for tool in tools])
         self._families: list[Callable[[list[float]], Sequence[float]]] = []
@@ -112,9 +111,8 @@ class Index:
             if (work := work + size) > _MOST_WORK:
                 break
             answer = self._answer(meanings)
-            worth = weight * answer.worth
             for position, score in answer.scores.items():
-                scores[position] += worth * score
+                scores[position] += weight * score
             for position, share in answer.shares.items():
                 covered[position] = covered.get(position, 0.0) + weight * share
         for position, share in covered.items():
@@ -187,12 +185,11 @@ class Index:
         """For each tool the best that it says of these."""
         if len(meanings) == 1 and 1.0 in meanings.values():
             (word,) = meanings
-            return Answer(self._rarity[word], self._postings[word], self._coverage.get(word, {}))
+            return Answer(self._postings[word], self._coverage.get(word, {}))
         which = tuple(meanings.items())
         answer = self._answers.get(which)
         if answer is None:
-            worth = {word: weight * self._rarity[word] for word, weight in meanings.items()}
-            answer = Answer(1.0, _best(worth, self._postings), _best(meanings, self._coverage))
+            answer = Answer(_best(meanings, self._postings), _best(meanings, self._coverage))
             if (size := len(answer.scores) + len(answer.shares)) <= self._room:
                 self._room -= size
                 self._answers[which] = answer
@@ -220,4 +217,4 @@ def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:
 def key(name: str) -> str:
     """A name without case and separators: `createIssue`, `create-issue` and `create_issue`
     are one."""
-    return re.sub(r"[\W_]", "", name).lower()
+    return _MARKS.sub("", name).lower()

@@ -102,8 +102,8 @@ class Index:
         """Positions of the tools that match, best first, with their scores. Ties keep the
         catalog's order; an exact name, in any case or separator style, always wins."""
         query = query[:_LONGEST_QUERY]
-        found = words(query, STOP_WORDS, joins=True) or words(query)
-        said = dict.fromkeys(islice(found, _MOST_WORDS))
+        found = words(query, STOP_WORDS, joins=True, most=_MOST_WORDS)
+        said = dict.fromkeys(found or words(query, most=_MOST_WORDS))
         scores = [0.0] * self._count
         covered: dict[int, float] = {}
         work = 0
@@ -205,7 +205,9 @@ def _taker(positions: list[int]) -> Callable[[list[float]], Sequence[float]]:
 
 def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:
     (word, weight), *others = meanings.items()
-    best = {position: weight * number for position, number in postings.get(word, {}).items()}
+    best = dict(postings.get(word, {}))  # copied in a tenth of the time that weighing takes
+    if weight != 1:
+        best = {position: weight * number for position, number in best.items()}
     best_of = best.get
     for word, weight in others:
         for position, number in postings.get(word, {}).items():

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from itertools import chain, filterfalse, pairwise
+from itertools import chain, filterfalse, islice, pairwise
 
 from Stemmer import Stemmer
 
@@ -54,10 +54,17 @@ def stem(word: str) -> str:
     return str(_stem.stemWord(word))
 
 
-def words(text: str, drop: frozenset[str] = frozenset(), *, joins: bool = False) -> list[str]:
-    """The stems of a text in order. With `joins`, an identifier's whole form as well."""
+def words(
+    text: str,
+    drop: frozenset[str] = frozenset(),
+    *,
+    joins: bool = False,
+    most: int | None = None,
+) -> list[str]:
+    """The stems of a text in order, `most` of them if that is a number. With `joins`, an
+    identifier's whole form as well."""
     runs = text.translate(_ASCII_RUNS).split() if text.isascii() else _RUN.findall(_plain(text))
-    return [*chain.from_iterable(map(_reader(drop, joins).__getitem__, runs))]
+    return [*islice(chain.from_iterable(map(_reader(drop, joins).__getitem__, runs)), most)]
 
 
 def _plain(text: str) -> str:

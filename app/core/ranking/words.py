@@ -103,7 +103,7 @@ class _Reader(dict[str, tuple[str, ...]]):
             self.clear()
         parts: Iterable[str]
         if run.isalpha() and (run.islower() or run.istitle() or run.isupper()):
-            parts = (run.lower(),)  # most are, and take a third of the time
+            parts = (run.lower(),)  # most are, and so take 2/3 of the time
         else:
             parts = self._parts(run)
         self[run] = found = tuple([stem(part) for part in parts if part not in self._drop])

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,6 +127,29 @@ HOSTILE = {
 @pytest.mark.parametrize("query", HOSTILE.values(), ids=HOSTILE)
 def test_any_query_has_an_answer(query: str) -> None:
     assert isinstance(best(query), list)
+
+
+def calls(query: str, index: Index) -> int:
+    """How many functions are called to answer a query."""
+    count = 0
+
+    def called(_: object, event: str, __: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(called)
+    try:
+        index.rank(query)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_the_first_query_of_an_index_makes_nothing_that_grows_with_its_catalog() -> None:
+    query = " ".join(f"qx{one}{other}zu" for one in "bcdfgh" for other in "bcdfgh")
+    INDEX.rank(query)  # what is remembered of words is not a catalog's
+    filler = [parse(dumps(tool(f"say_w{n}x", f"Word{n} v{n}")), 0) for n in range(1_000)]
+    assert calls(query, Index(TOOLS)) == calls(query, Index([*TOOLS, *filler]))
 
 
 @given(st.text(min_size=1), st.integers(1, 5000))

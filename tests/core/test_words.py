@@ -10,10 +10,12 @@ SPLIT = {
     "digits": ("listCoreV1Pods", ["list", "core", "v1", "1", "pod"]),
     "letters and digits": ("base64", ["base64", "base", "64"]),
     "a number": ("404", ["404"]),
+    "capitals of any kind": ("Create API ids iDs", ["creat", "api", "id", "i", "ds"]),
     "accents": ("Müller café", ["muller", "cafe"]),
     "full width": ("ＡＢＣ１", ["abc1", "abc", "1"]),  # noqa: RUF001
     "Chinese": ("天气预报", ["天", "气", "预", "报", "天气", "气预", "预报"]),
     "Chinese and English": ("查询PDF", ["查", "询", "查询", "pdf"]),
+    "Cyrillic": ("ИСКАТЬ Дом", ["искать", "дом"]),
     "Arabic": ("ابحث عن", ["ابحث", "عن"]),
     "nothing": ("_-. \u200b", []),
 }
@@ -63,3 +65,8 @@ def test_of_a_word_without_end_the_beginning_is_read(letter: str) -> None:
 def test_a_text_is_read_to_twice_its_length_however_far_its_letters_unfold() -> None:
     unfolds = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
     assert sum(map(len, words(unfolds * 100))) <= 200
+
+
+@pytest.mark.parametrize(("text", "found"), [("pod list", ["pod"]), ("天气", ["天"]), ("", [])])
+def test_no_more_words_are_read_than_are_asked_for(text: str, found: list[str]) -> None:
+    assert words(text, most=1) == found

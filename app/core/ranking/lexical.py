@@ -23,6 +23,7 @@ from app.core.ranking.spelling import Spelling
 from app.core.ranking.words import LINKING_WORDS, STOP_WORDS, words
 from app.core.tools import Tool
 
+_MARKS = re.compile(r"[\W_]+")
 _NAME_COVERAGE = 0.9
 """How much a name gains when the query says all of it: `create_issue` before
 `create_issue_comment_reaction` for "create issue"."""
@@ -77,7 +78,7 @@ class Index:
         self._coverage = coverage([words(tool.name, LINKING_WORDS) for tool in tools], rarity)
         self._spelling = Spelling(self._postings)
         members = families.members([tool.name for tool in tools])
-        self._families: list[Callable[[list[float]], tuple[float, ...]]] = []
+        self._families: list[Callable[[list[float]], Sequence[float]]] = []
         """What takes the scores of a family's tools from those of all."""
         self._family_of = [-1] * len(tools)
         """A tool's place in `_families`; the last one is for tools that have none."""
@@ -85,7 +86,7 @@ class Index:
             if len(positions) > 1:
                 for position in positions:
                     self._family_of[position] = len(self._families)
-                self._families.append(itemgetter(*positions))
+                self._families.append(_taker(positions))
         self._by_family_name = families.named(members)
         self._named = {tool.name: position for position, tool in enumerate(tools)}
         for position, tool in enumerate(tools):
@@ -99,8 +100,8 @@ class Index:
         """Positions of the tools that match, best first, with their scores. Ties keep the
         catalog's order; an exact name, in any case or separator style, always wins."""
         query = query[:_LONGEST_QUERY]
-        found = words(query, STOP_WORDS, joins=True) or words(query)
-        said = dict.fromkeys(islice(found, _MOST_WORDS))
+        found = words(query, STOP_WORDS, joins=True, most=_MOST_WORDS)
+        said = dict.fromkeys(found or words(query, most=_MOST_WORDS))
         scores = [0.0] * self._count
         covered: dict[int, float] = {}
         work = 0
@@ -108,12 +109,12 @@ class Index:
             if (work := work + size) > _MOST_WORK:
                 break
             answer = self._answer(meanings)
-            for position, score in answer.scores:
+            for position, score in answer.scores.items():
                 scores[position] += weight * score
-            for position, share in answer.shares:
+            for position, share in answer.shares.items():
                 covered[position] = covered.get(position, 0.0) + weight * share
         for position, share in covered.items():
-            scores[position] *= 1 + _NAME_COVERAGE * min(share, 1.0)
+            scores[position] *= 1 + _NAME_COVERAGE * (share if share < 1 else 1)
         for position in {at for word in said for at in self._by_family_name.get(word, ())}:
             scores[position] *= _NAMED
         favours, family_of = self._favours(scores), self._family_of
@@ -130,8 +131,8 @@ class Index:
         """What the scores of each family are multiplied with; last, of tools that have none:
         a family that has several answers gains."""
         best = max(scores, default=0.0) or 1.0
-        tops = (sum(sorted(scores_of(scores))[-_TOP:]) for scores_of in self._families)
-        return [*(1 + _ANSWERS * top / _TOP / best for top in tops), 1.0]
+        gain = _ANSWERS / _TOP / best
+        return [*[1 + gain * sum(sorted(take(scores))[-_TOP:]) for take in self._families], 1.0]
 
     def _heard(self, said: Collection[str]) -> Iterator[tuple[int, float, Meanings]]:
         """For each word of the query the work it makes, what it counts, and what it may mean.
@@ -182,7 +183,7 @@ class Index:
         """For each tool the best that it says of these."""
         if len(meanings) == 1 and 1.0 in meanings.values():
             (word,) = meanings
-            return Answer(self._postings[word], self._coverage.get(word, []))
+            return Answer(self._postings[word], self._coverage.get(word, {}))
         which = tuple(meanings.items())
         answer = self._answers.get(which)
         if answer is None:
@@ -193,17 +194,27 @@ class Index:
         return answer
 
 
+def _taker(positions: list[int]) -> Callable[[list[float]], Sequence[float]]:
+    """What takes these from a list: in a third of the time where they are next to each other."""
+    first, end = positions[0], positions[-1] + 1
+    together = len(positions) == end - first
+    return itemgetter(slice(first, end)) if together else itemgetter(*positions)
+
+
 def _best(meanings: Meanings, postings: dict[str, Postings]) -> Postings:
     (word, weight), *others = meanings.items()
-    best = {position: weight * number for position, number in postings.get(word, ())}
+    best = dict(postings.get(word, {}))  # copied in a tenth of the time that weighing takes
+    if weight != 1:
+        best = {position: weight * number for position, number in best.items()}
+    best_of = best.get
     for word, weight in others:
-        for position, number in postings.get(word, ()):
-            if weight * number > best.get(position, 0.0):
-                best[position] = weight * number
-    return list(best.items())
+        for position, number in postings.get(word, {}).items():
+            if (weighed := weight * number) > best_of(position, 0.0):
+                best[position] = weighed
+    return best
 
 
 def key(name: str) -> str:
     """A name without case and separators: `createIssue`, `create-issue` and `create_issue`
     are one."""
-    return re.sub(r"[\W_]", "", name).lower()
+    return _MARKS.sub("", name).lower()

@@ -36,8 +36,7 @@ class Spelling:
             return ()
         cuts = range(_SHORTEST_HALF, len(word) - _SHORTEST_HALF + 1)
         for cut in sorted(cuts, key=lambda cut: abs(2 * cut - len(word))):
-            left, right = self._as_known(word[:cut]), self._as_known(word[cut:])
-            if left and right:
+            if (left := self._as_known(word[:cut])) and (right := self._as_known(word[cut:])):
                 return left, right
         return ()
 
@@ -73,13 +72,15 @@ def _ends(word: str, length: int) -> Iterator[tuple[int, str, str]]:
 
 def _is_one_slip(word: str, known: str) -> bool:
     """A letter changed, left out or too much, or two neighbours that changed places."""
-    at = next(
-        (at for at, pair in enumerate(zip(word, known, strict=False)) if pair[0] != pair[1]), 0
-    )
-    at = at or min(len(word), len(known))
+    same = 0
+    for letter, other in zip(word, known, strict=False):
+        if letter != other:
+            break
+        same += 1
+    end, known_end = word[same:], known[same:]
     return (
-        word[at + 1 :] == known[at + 1 :]
-        or word[at:] == known[at + 1 :]
-        or word[at + 1 :] == known[at:]
-        or (word[at + 1 : at + 2] + word[at : at + 1] + word[at + 2 :]) == known[at:]
+        end[1:] == known_end[1:]
+        or end == known_end[1:]
+        or end[1:] == known_end
+        or end[1:2] + end[:1] + end[2:] == known_end
     )

@@ -52,8 +52,9 @@ _MOST_WORDS = 160
 """Read of a query: in scripts that have no spaces these are some 80 characters."""
 _MOST_UNKNOWN = 16
 """Words that no tool says and that are put right: some 50 us each."""
-_MOST_WORK = 10_000
-"""Numbers that are added up for one query, the rarest words' first: some 2 ms."""
+_MOST_WORK = 8_000
+"""Numbers that are added up for one query, the rarest words' first: some 2 ms. With twice as many
+recall@5 is .0003 higher."""
 
 Meanings = Mapping[str, float]
 """Words of the catalog that answer one word of the query, with what they count."""

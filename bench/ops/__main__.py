@@ -17,7 +17,7 @@ from bench.ops.check import CHECKS, Check, Outcome
 GROUPS = (
     *("edge", "bodies", "streams", "failure", "lifecycle", "state", "trust", "telemetry", "text"),
 )
-_COLOURS = {"ok": "green", "WRONG": "bold red", "not run": "yellow"}
+_COLOURS = {"ok": "green", "WRONG": "bold red", "LATE": "red", "not run": "yellow"}
 
 
 def checks() -> list[Check]:

@@ -1,5 +1,6 @@
 """The page in Chromium, with real traffic behind it. `apt-get install chromium` brings one."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator, Iterable
@@ -72,7 +73,12 @@ async def texts(page: Page, where: str) -> list[str]:
 
 
 async def stats(replica: Replica) -> Any:
-    return (await replica.client.get(replica.admin + "/stats.json")).json()
+    """What it says once all requests are over: their clients have the last byte before that."""
+    async with asyncio.timeout(30):
+        while True:
+            told = (await replica.client.get(replica.admin + "/stats.json")).json()
+            if not told["health"]["in_flight"]:
+                return told
 
 
 def conversations(times: int) -> list[Scripted]:

@@ -49,7 +49,8 @@ def main() -> None:
 
 async def _main() -> None:
     report = await real_report()
-    raw, size = encode(catalog(300)), len(encode(catalog(300)))
+    raw = encode(catalog(300))
+    size = len(raw)
     compiled, searched = await _catalog(raw)
     _say("catalog_cache_mb", compiled / size, "a byte of `tools`, before any search")
     _say("", searched / size, f"the same, searched much; counted as {MEMORY_PER_BYTE}")

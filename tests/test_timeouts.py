@@ -96,20 +96,10 @@ async def test_a_connection_that_is_lost_before_the_head_is_for_the_client_to_ju
     said: bytes,
 ) -> None:
     """SDKs send it again, as they would have without us."""
-    heard: list[bytes] = []
+    async with start_proxy(Raw(wire=said, cut=True)) as proxy:
+        response = await proxy.post(body())
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(said)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    settings = Settings(upstream_base_url=base, mode="on")
-    async with server, running(settings) as url, httpx2.AsyncClient() as client:
-        response = await client.post(url + "/chat/completions", content=body())
-
-    assert (response.status_code, len(heard)) == (502, 1)
+    assert (response.status_code, len(proxy.upstream.received)) == (502, 1)
     assert "x-should-retry" not in response.headers
 
 

@@ -32,7 +32,7 @@ class Raw:
     """Say nothing more and keep the connection open."""
     before_head: asyncio.Event | None = None
     """Wait for this before the status line is sent."""
-    wire: bytes = b""
+    wire: bytes | None = None
     """Head and body as these very bytes."""
     repeat: float | None = None
     """Say the last part for ever, with so many seconds between."""
@@ -191,7 +191,7 @@ async def _read(reader: asyncio.StreamReader) -> Received:
 async def _write(writer: asyncio.StreamWriter, reply: Raw) -> None:
     if reply.before_head is not None:
         await reply.before_head.wait()
-    if reply.wire:
+    if reply.wire is not None:
         writer.write(reply.wire)
         await writer.drain()
         return

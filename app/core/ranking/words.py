@@ -81,11 +81,6 @@ def _characters(run: str) -> Iterable[str]:
     yield from map("".join, pairwise(run))
 
 
-@cache
-def _reader(drop: frozenset[str], joins: bool) -> "_Reader":
-    return _Reader(drop, joins)
-
-
 class _Reader(dict[str, tuple[str, ...]]):
     """The words of a run of letters and digits. Tools say the same ones over and over, so they
     are remembered, which saves two thirds of the time that an index takes."""
@@ -114,6 +109,10 @@ class _Reader(dict[str, tuple[str, ...]]):
         if self._joins and 1 < len(parts) <= _LONGEST_JOIN:
             parts.append(run.lower())
         return dict.fromkeys(parts)
+
+
+_reader = cache(_Reader)
+"""The one for these words to drop, with or without joins."""
 
 
 def _with_digits_apart(hump: str) -> list[str]:
